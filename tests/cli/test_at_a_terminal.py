@@ -27,10 +27,6 @@ def test_a_terminal_that_knows_ascii_only_is_told_all():
     assert done.stdout.startswith("\\u03b5 = ") and done.stdout.isascii()
 
 
-def test_help_is_printed_in_any_encoding():
-    assert program("epsilon", "--help").returncode == 0
-
-
 @pytest.mark.parametrize(
     ("key", "shown"),
     [

@@ -2,31 +2,10 @@ import json
 import math
 
 import pytest
-from support.tiny import GOAL, PLAN
+from support.tiny import BITS, GOAL, PLAN
 
 from fedpriv.account.spend import Spend
 from fedpriv.cli.options import print_result
-
-
-def test_epsilon_is_printed_with_all_that_gives_it_meaning(fedpriv):
-    code, out, err = fedpriv("epsilon", *PLAN)
-    assert (code, err) == (0, [])
-    assert out[0].startswith(
-        "ε = 8.308 at δ = 0.001 (unit client, relation add_remove, sampling law poisson, "
-    )
-    assert "accountant moments" in out[0] and "attacker accuracy 0.99" in out[0]
-    assert "Poisson sampling" in out[-1]
-
-
-def test_of_many_epsilons_what_all_share_is_said_once_and_which_to_use(fedpriv):
-    code, out, err = fedpriv("epsilon", *PLAN, "--accountant", "all")
-    assert (code, err) == (0, [])
-    assert out[0].startswith("All: δ 0.001, unit client, relation add_remove, sampling law poisson")
-    for accountant, epsilon in {"moments": 8.308, "rdp": 7.354, "pld": 6.549}.items():
-        (line,) = (line for line in out if f" {accountant} " in line)
-        assert line.startswith(f"{epsilon} ")
-    assert any(line.startswith("Use ε = 6.549 (pld)") and "8.308 (moments)" in line for line in out)
-    assert "Poisson sampling" in out[-1]
 
 
 def test_a_table_is_as_wide_as_the_terminal_and_loses_nothing(fedpriv, monkeypatch):
@@ -58,6 +37,19 @@ def test_calibrated_noise_costs_the_epsilon_asked_for(fedpriv, accountant):
     _, out, _ = fedpriv("epsilon", "--noise-multiplier", str(found["noise_multiplier"]), *words)
     assert json.loads("\n".join(out))["epsilon"] == pytest.approx(8, rel=1e-3)
     assert found["epsilon"] <= 8
+
+
+def test_randomised_response_is_counted_under_every_reading(fedpriv):
+    code, out, err = fedpriv("rr-epsilon", *BITS)
+    assert (code, err) == (0, [])
+    lines = [line for line in out if "all rounds" in line]
+    assert "all bits" in lines[0] and " client " in lines[0] and " 6.695e+05 " in lines[0]
+    (theirs,) = (line for line in out if "DPFL-BNN" in line)
+    assert "one bit" in theirs and "Theorem 1 with its fixed order" in theirs
+    _, out, _ = fedpriv("rr-epsilon", *BITS, "--json")
+    readings = json.loads("\n".join(out))
+    assert readings["bit_exact"]["epsilon"] == pytest.approx(23.65, abs=0.01)
+    assert readings["vector_rdp"]["epsilon"] == pytest.approx(6.70e5, rel=1e-3)
 
 
 def test_json_says_inf_where_a_number_is_infinite_and_null_where_there_is_none(capsys):

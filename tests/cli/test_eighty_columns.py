@@ -24,7 +24,6 @@ OF_REFERENCE = [
     "list tables",
     "show",
     "show bdp2019",
-    "show table2",
     "show bdp2019 table2 100",
     "show bdp2019 table2 100 dp",
     "show bdp2019 audits",

@@ -44,12 +44,6 @@ def test_everything_is_listed_with_what_is_stored(fedpriv, here, accounted):
     assert any(" dp " in line and "tiny: 0" in line for line in out)
 
 
-def test_a_paper_that_is_not_there_is_answered_with_those_that_are(refused):
-    assert re.fullmatch(
-        r"fedpriv: No paper 'small'\. There (is|are .*,) tiny\.", refused("list", "--paper", "small")
-    )
-
-
 def test_a_run_of_a_preset_is_shown_with_each_key_and_where_its_trace_is(fedpriv, here, accounted):
     shown = ("show", "config/tiny.yaml", "TINY", "dp")
     code, out, _ = fedpriv(*shown, "--json")
@@ -66,17 +60,6 @@ def test_a_run_of_a_preset_is_shown_with_each_key_and_where_its_trace_is(fedpriv
     found = json.loads("".join(out))
     assert found["keys"]["rounds"] == "3"
     assert found["seeds"]["0"]["trace"] is None  # of another config
-
-
-@pytest.mark.parametrize(
-    ("words", "line"),
-    [
-        ((), "Which paper? There is tiny."),
-        (("tiny", "pd"), "No run 'pd'. There is dp."),
-    ],
-)
-def test_a_run_that_is_not_there_is_answered_with_those_that_are(words, line, refused):
-    assert refused("show", "config/tiny.yaml", *words) == f"fedpriv: {line}"
 
 
 @pytest.mark.parametrize("typed", TYPED)

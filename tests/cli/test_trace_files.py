@@ -74,13 +74,6 @@ def test_phases_are_composed(accountant, fedpriv):
     assert read(out)["epsilon"] == composed.epsilon
 
 
-def test_of_phases_the_accountants_are_shown_side_by_side(fedpriv):
-    code, out, err = fedpriv("epsilon", *PHASES, "--delta", "1e-5", "--accountant", "all")
-    assert (code, err) == (0, [])
-    assert [name for name in ("moments", "rdp", "pld") if any(name in line for line in out)]
-    assert any(line.startswith("Use ε = 2.303 (pld)") for line in out)
-
-
 @pytest.mark.parametrize(
     ("words", "named"),
     [

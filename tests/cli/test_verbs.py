@@ -1,14 +1,10 @@
-import io
 import json
-import subprocess
-import sys
 
 import pandas as pd
 import pytest
-from support.tiny import PLAN, RUN, contents, patch
+from support.tiny import RUN, contents, patch
 
 from fedpriv import doctor
-from fedpriv.cli import app
 
 
 def test_a_run_is_trained_once_and_then_found(fedpriv, here):
@@ -97,11 +93,6 @@ def test_a_run_that_diverges_says_so_beside_its_result(words, fedpriv, here):
     assert fedpriv(*RUN, *words)[2] == err[-1:]
 
 
-def test_a_single_round_is_no_rounds(fedpriv, here):
-    patch(here, rounds=1)
-    assert fedpriv(*RUN)[1][0].endswith(" after 1 round")
-
-
 def test_an_account_is_every_spend_at_the_delta_of_the_run(fedpriv, trained):
     code, out, err = fedpriv("account", "out", "--json")
     spends = json.loads("\n".join(out))["spends"]
@@ -127,26 +118,11 @@ def test_an_account_keeps_the_delta_of_the_ledger_that_is_there(fedpriv, refused
     assert {spend["delta"] for spend in json.loads("\n".join(out))["spends"]} == {1e-6}
 
 
-def test_comparing_shows_what_was_published_beside_what_was_reproduced(fedpriv, results):
-    code, out, err = fedpriv("compare", "results/tiny/tiny")
-    assert (code, err) == (0, [])
-    assert any("90" in line and "undecided" in line for line in out)
-    assert any("RDP is tighter" in line and "undecided" in line for line in out)
-
-
 def test_a_comparison_as_json_holds_accuracies_and_claims(fedpriv, results):
     _, out, _ = fedpriv("compare", "results/tiny/tiny", "--json")
     found = json.loads("\n".join(out))
     assert {line["published"] for line in found["accuracies"]} == {0.8, 0.9}
     assert [claim["verdict"] for claim in found["claims"]] == ["undecided (one seed)"]
-
-
-def test_a_comparison_is_printed_where_letters_are_ascii(results, fedpriv, monkeypatch):
-    out = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
-    monkeypatch.setattr(sys, "stdout", out)
-    assert app.main(["compare", "results/tiny/tiny"]) == 0
-    shown = out.buffer.getvalue()
-    assert b"RDP is tighter" in shown and shown.isascii()
 
 
 def test_fetching_bundled_data_downloads_nothing(fedpriv, here):
@@ -165,14 +141,6 @@ def test_what_fails_is_one_line_and_exit_code_1(fedpriv, monkeypatch):
     assert err == ["fedpriv: RuntimeError: the disk is full (--debug for the traceback)"]
     with pytest.raises(RuntimeError):
         fedpriv("doctor", "--debug")
-
-
-def test_the_installed_program_is_the_module(here):
-    command = [sys.executable, "-m", "fedpriv", "epsilon", *PLAN, "--q", "0"]
-    said = subprocess.run(command, capture_output=True, text=True, cwd=here)
-    assert said.returncode == 2
-    assert said.stdout == ""
-    assert said.stderr == "fedpriv: --sample-rate: found 0, allowed: above 0 and at most 1\n"
 
 
 def test_a_key_that_is_set_makes_a_result_of_its_own_that_is_compared_by_seed(fedpriv, here):

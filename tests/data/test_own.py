@@ -74,13 +74,13 @@ def test_a_file_of_ones_own_is_read_as_it_is(kind, tmp_path):
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"x_train": made()["x_train"].astype(float)}, "x_train of float64"),
+        ({"x_train": made()["x_train"].astype(float)}, r"x_train of float64 .*astype\(.float32.\)"),
         (
             {"x_train": made(shape=(3, 8, 9))["x_train"]},
             r"x_test of uint8 \[6, 3, 8, 8\] beside x_train of uint8",
         ),
         ({"x_train": np.full((24, 7), np.nan, np.float32)}, "numbers in x_train that are not finite"),
-        ({"y_test": np.array(["a"] * 6)}, "y_test: found <U1"),
+        ({"y_test": np.array(["a"] * 6)}, "y_test: found <U1.*return_inverse"),
         ({"y_train": np.arange(23) % 3}, r"y_train of int64 \[23\]"),
         ({"owner": np.arange(24) / 2}, "owner: found float64"),
         ({"weights": np.arange(24)}, "weights, allowed: an npz file with x_train"),

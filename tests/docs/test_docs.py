@@ -59,13 +59,6 @@ def test_what_is_generated_is_what_make_docs_writes():
     assert set((ROOT / "docs/papers").iterdir()) <= set(PAGES)
 
 
-def test_every_mark_of_a_deviation_is_on_its_page():
-    page = PAGES[ROOT / "docs/deviations.md"]
-    files = [path for path in (ROOT / "src/fedpriv").rglob("*.py") if path.name != "columns.py"]
-    said = [one for path in files for one in columns.marks(path.read_text(encoding="utf-8"))]
-    assert len(said) > 20 and [one for one in said if one[1:] not in page] == []
-
-
 def test_a_paper_without_stored_results_has_a_page_that_says_so_and_a_study_of_it_has_none(tmp_path):
     shutil.copytree(ROOT / "config", tmp_path / "config")
     found = papers.pages(tmp_path)

@@ -1,15 +1,14 @@
 """Parts, `uses` and families make the runs of a paper; whatever contradicts itself is refused."""
 
 import re
-from functools import reduce
-from itertools import permutations, product
+from itertools import product
 from pathlib import Path
 
 import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
-from support.trees import agreeing, fragments
+from support.trees import fragments
 
 from fedpriv.config.run import Run
 from fedpriv.errors import BadInput
@@ -56,18 +55,6 @@ def test_a_run_wins_over_its_parts_and_a_part_over_those_it_uses():
     assert made["other"]["scheme"] == {"name": "client_dp", "clip_l2": 3.0}
 
 
-def test_a_run_without_parts_is_what_it_says():
-    assert runs({"a": {}, "b": {"rounds": 1}}, parts={}) == {"a": {}, "b": {"rounds": 1}}
-
-
-@given(agreeing(3))
-def test_the_order_of_uses_does_not_matter_where_parts_agree(three):
-    parts = dict(zip("xyz", three, strict=True))
-    together = reduce(merge, three)
-    for uses in permutations(parts):
-        assert runs({"run": {"uses": list(uses)}}, parts) == {"run": together}
-
-
 @given(fragments, fragments)
 def test_two_parts_are_refused_exactly_where_their_order_would_matter(left, right):
     parts = {"left": left, "right": right}
@@ -90,16 +77,6 @@ def test_parts_that_contradict_each_other_are_refused_naming_all_of_it():
 def test_parts_that_a_part_uses_must_agree_too():
     line = refused({}, PARTS | {"both": {"uses": ["n100", "n10"]}})
     assert line.startswith("paper: parts.both: partition.clients: found 100 in part n100")
-
-
-def test_no_value_beside_a_mapping_is_an_agreement():
-    parts = {"name": {"scheme": "none"}, "options": {"scheme": {"clip_l2": 1.0}}}
-    assert "scheme: found 'none' in part name" in refused({"run": {"uses": ["name", "options"]}}, parts)
-
-
-def test_what_two_parts_agree_on_may_be_said_twice():
-    parts = {"x": {"rounds": 3, "a": {"b": 1}}, "y": {"rounds": 3, "a": {"c": 1}}}
-    assert runs({"run": {"uses": ["x", "y"]}}, parts) == {"run": {"rounds": 3, "a": {"b": 1, "c": 1}}}
 
 
 @given(

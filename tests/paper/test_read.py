@@ -44,15 +44,15 @@ def test_layers_that_agree_may_be_merged_in_any_grouping_and_order(layers):
     assert merge(one, two) == merge(two, one)
 
 
-def test_options_of_the_same_kind_merge():
-    below = {"law": "iid", "clients": 100, "examples": 600}
-    assert merge(below, {"clients": 20}) == {"law": "iid", "clients": 20, "examples": 600}
-    assert merge({"clients": 100}, {"law": "iid"}) == {"clients": 100, "law": "iid"}
-
-
 @pytest.mark.parametrize("key", ["law", "name"])
 def test_another_kind_replaces_all_options_of_the_one_below(key):
     assert merge({key: "a", "x": 1}, {key: "b", "y": 2}) == {key: "b", "y": 2}
+
+
+def test_the_path_of_a_network_says_its_kind():
+    own = {"name": "module", "module": "mine:Net"}
+    assert merge({"name": "mlp", "widths": [4]}, {"module": "mine:Net"}) == own
+    assert merge(own | {"width": 3}, {"module": "mine:Net", "depth": 2}) == own | {"width": 3, "depth": 2}
 
 
 def test_the_files_of_a_paper_say_together_what_one_file_would(read):
@@ -153,14 +153,6 @@ def test_what_python_cannot_read_is_one_line_with_file_and_line(text, tmp_path):
         assert (said.isprintable() and len(said) < 1000 and "allowed" in said) or "no YAML" in said
     else:
         assert found["a"] == "25:61:61.9e999"  # is text
-
-
-@pytest.mark.parametrize("content", [b"\xff", b"a: \xff", "a: ä".encode("latin-1"), "a: 1".encode("utf-16")])
-def test_a_file_in_another_encoding_is_named(content, tmp_path):
-    path = tmp_path / "preset.yaml"
-    path.write_bytes(content)
-    with pytest.raises(BadInput, match=rf"^{path}: found no "):
-        read_yaml(path)
 
 
 @pytest.mark.parametrize("path", sorted(PAPERS.parent.rglob("*.yaml")), ids=lambda path: path.name)

@@ -47,11 +47,6 @@ def test_a_number_of_a_run_that_was_not_run_says_so(results, declared):
     assert caption(results, captioned(declared, "DP has {accuracy(n1000_dp)}.")) == "DP has not run."
 
 
-def test_words_alone_stay_as_they_are(results, declared):
-    assert caption(results, declared) == ""
-    assert caption(results, captioned(declared, "Read 50 % as half.")) == "Read 50 % as half."
-
-
 @pytest.mark.parametrize("text", WRONG)
 def test_a_wrong_place_is_named_where_a_paper_is_read(text, declared):
     spec = declared.model_dump() | {"caption": f"DP has {text}."}

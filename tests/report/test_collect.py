@@ -34,11 +34,6 @@ def test_every_run_and_seed_has_one_row_of_facts(results, directories):
     assert not results.runs.duplicated(["run", "seed"]).any()
 
 
-def test_the_rounds_are_those_of_the_traces(results, directories):
-    trace = pd.read_parquet(directories[3] / "trace.parquet")["test_accuracy"]
-    assert np.array_equal(of(results.rounds, "n100_dp", 0)["test_accuracy"], trace, equal_nan=True)
-
-
 def test_the_files_have_the_columns_and_types_that_they_promise(runs):
     for name, schema in SCHEMAS.items():
         assert dict(pd.read_parquet(runs / f"{name}.parquet").dtypes.astype(str)) == schema
@@ -70,22 +65,6 @@ def test_a_corrupt_file_is_named(directories, tmp_path, file):
         collect(directories, tmp_path)
 
 
-def test_a_ledger_of_rounds_that_were_not_run_is_refused(directories, tmp_path):
-    path = directories[3] / "ledger.parquet"
-    ledger = pd.read_parquet(path)
-    ledger["round"] += 1
-    parquet.save_frame(ledger, path)
-    with pytest.raises(BadInput, match=f"round {ROUNDS + 1}"):
-        collect(directories, tmp_path)
-
-
-def test_seeds_that_were_counted_at_two_deltas_are_refused(directories, tmp_path):
-    path = next(one for one in directories if one.match("n100_dp/seed1")) / "ledger.parquet"
-    parquet.save_frame(pd.read_parquet(path).assign(delta=0.5), path)
-    with pytest.raises(BadInput, match=r"seed1: found a ledger at δ 0\.5, allowed: 0\.001, as of other"):
-        collect(directories, tmp_path)
-
-
 def test_a_summary_without_its_data_is_refused(directories, tmp_path):
     path = directories[0] / "summary.json"
     told = summary.load_summary(path)
@@ -106,11 +85,6 @@ def test_results_that_were_not_collected_are_refused(tmp_path, content):
 def test_a_stand_in_is_told(tmp_path):
     run = write_run(tmp_path, "n100_dp", 0, scheme="client_dp", stand_in_for="mnist")
     assert set(load_results(collect([run], tmp_path)).runs["stand_in_for"]) == {"mnist"}
-
-
-def test_how_the_data_were_made_is_told(tmp_path):
-    run = write_run(tmp_path, "photos_dp", 0, scheme="joint", note="Features of a network.")
-    assert set(load_results(collect([run], tmp_path)).runs["data_note"]) == {"Features of a network."}
 
 
 def test_how_clients_were_sampled_and_the_sampling_law_of_an_epsilon_stand_apart(tmp_path):

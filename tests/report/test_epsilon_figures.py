@@ -95,12 +95,6 @@ def test_the_notes_of_growth_say_what_its_epsilons_are(instance_results):
         assert words in said
 
 
-def test_guarantees_alone_are_not_called_estimates(instance_results):
-    spends = {label: f"{label} moments C" for label in SPENDS}
-    alone = RoundsFigure.model_validate(GROWTH.model_dump() | {"spends": spends})
-    assert "never a guarantee" not in words_of(instance_results, alone)
-
-
 def test_rounds_in_which_nothing_grew_have_no_place_on_the_axis(instance_results):
     epsilons = instance_results.epsilons
     least = epsilons["epsilon"].where(epsilons["round"] > 5, epsilons["epsilon"].min())
@@ -123,11 +117,6 @@ def test_runs_stand_on_the_curve_where_they_ended(instance_results):
     for point, epsilon in zip(points.values(), (0.22, 9.9), strict=True):
         x, y = point.get_data()
         assert (x[0], y[0]) == (pytest.approx(epsilon), pytest.approx(1 / (1 + np.exp(-epsilon))))
-
-
-def test_published_points_are_labelled(instance_results):
-    texts = [text.get_text() for text in draw_figure(instance_results, ATTACKER).axes[0].texts]
-    assert texts == ["99.33 %", "99.97 %", "99.995 %"]
 
 
 def test_every_point_is_said_with_its_spend_and_what_is_missing_is_named(instance_results):

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from matplotlib import rcParams
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
-from matplotlib.text import Text
 from support.figure_words import drawn_words, overlaps
 
 from fedpriv.paper.figures import LinesFigure
@@ -160,9 +159,3 @@ def test_labels_at_ends_are_moved_apart_within_the_axes_and_keep_their_order(lab
     free = [(middle - size / 2, middle + size / 2) for middle, size in sorted(labels)]
     if all(low >= 0 and high <= 100 for low, high in free) and all(a[1] <= b[0] for a, b in pairwise(free)):
         assert list(moved) == pytest.approx(middles)  # none is moved without need
-
-
-def test_figures_have_all_their_words_in_one_ink_or_the_colour_of_their_line(results):
-    with house_style():
-        figure = draw_figure(results, FIGURES["bdp2019-curves_iid"])
-    assert all(text.get_bbox_patch() is None for text in figure.findobj(Text))

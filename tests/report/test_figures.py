@@ -187,12 +187,6 @@ def test_a_line_that_was_not_run_is_left_out_and_named_in_the_notes(results):
     assert "Not run in this preset: 100 clients: both levels." in notes(results, declared)
 
 
-def test_the_title_stands_in_the_caption_alone(results, tmp_path):
-    assert draw_figure(results, CURVES).get_suptitle() == ""
-    write_figure(results, CURVES.model_copy(update={"place": "eq. (1)"}), tmp_path / "figure")
-    assert (tmp_path / "figure.md").read_text().startswith("# Eq. (1). Accuracy\n")
-
-
 def many_lines(results):
     """Return seven lines with long labels, in one panel and in three."""
     names = [f"run{number}" for number in range(7)]
@@ -301,11 +295,6 @@ def test_every_line_has_its_words_at_its_end_in_its_colour_with_its_dash_and_its
             assert getattr(found[label], f"get_{what}")() == getattr(line, f"get_{what}")()
 
 
-def test_an_epsilon_has_its_unit_and_its_delta_at_the_axis(results):
-    (axes,) = draw_figure(results, EPSILONS).axes
-    assert axes.get_ylabel() == "Client-level ε" and axes.get_title("left") == "100 clients, δ = 10⁻³"
-
-
 @pytest.mark.parametrize(
     "changed, said",
     [
@@ -323,11 +312,6 @@ def test_an_epsilon_has_its_unit_and_its_delta_at_the_axis(results):
 def test_a_figure_that_does_not_add_up_is_an_error(changed, said):
     with pytest.raises(BadInput, match=said):
         parse(RoundsFigure.model_validate, EPSILONS.model_dump() | changed, "paper.yaml")
-
-
-def test_a_figure_survives_being_written_as_data():
-    for declared in (CURVES, EPSILONS):
-        assert RoundsFigure.model_validate(json.loads(declared.model_dump_json())) == declared
 
 
 def test_an_interval_that_leaves_the_axis_is_not_cut_off_but_marked():

@@ -23,10 +23,6 @@ def test_the_interval_is_that_of_a_t_test(values):
         assert (found.low, found.high) == pytest.approx((low, high), rel=1e-6, abs=1e-9)
 
 
-def test_equal_values_have_an_interval_of_no_width():
-    assert interval([0.5, 0.5, 0.5]) == (0.5, 0.5, 0.5, 3)
-
-
 def test_one_value_has_no_interval():
     found = interval([0.5])
     assert (found.mean, found.n) == (0.5, 1) and np.isnan(found.low) and np.isnan(found.high)

@@ -50,19 +50,10 @@ def test_within_several_budgets_the_first_that_is_exceeded_ends_the_reading(
     assert other_way.equals(read)
 
 
-def test_an_epsilon_that_the_ledger_does_not_hold_affords_nothing(joint_results):
-    read = reading_within(joint_results, "photos_dp", (SUM, 9.0), (MOMENTS, 9.0))
-    assert len(read) == 3 and read.isna().all(axis=None)
-
-
 def test_growth_starts_at_nothing_after_the_first_round(results):
     grown = growth(results, "n100_dp", MOMENTS)
     assert grown.shape == (ROUNDS, 3) and (grown.iloc[0] == 0).all()
     assert grown.iloc[-1].tolist() == pytest.approx([TOTAL * (1 - np.sqrt(1 / ROUNDS))] * 3)
-
-
-def test_the_end_is_the_last_evaluated_round(results):
-    assert list(last_reading(results, "n100_none")["round"]) == [ROUNDS] * 3
 
 
 def test_the_best_round_of_drawn_clients_is_chosen_by_each_seed(tmp_path):

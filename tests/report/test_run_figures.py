@@ -78,12 +78,6 @@ def test_every_gamma_that_flips_bits_is_one_labelled_point(results):
     assert "Not run in this preset: missing." in words_of(results, DIVERGENCE)
 
 
-def test_the_curve_of_the_divergence_needs_no_run(results):
-    alone = DIVERGENCE.model_copy(update={"lines": {}})
-    (curve,) = draw_figure(results, alone).axes[0].get_lines()
-    assert len(curve.get_xdata()) > 100
-
-
 def test_a_run_of_a_sweep_stands_where_its_config_says(results):
     axes = draw_figure(results, SWEEP).axes[0]
     points, published = axes.get_lines()[0], axes.get_lines()[-1]
@@ -99,12 +93,7 @@ def test_a_run_of_a_sweep_stands_where_its_config_says(results):
 
 def test_what_a_sweep_lacks_is_named_once_a_series(results):
     said = words_of(results, SWEEP)
-    assert "Not run in this preset: document (in part); repository." in said
-
-
-def test_every_seed_of_a_sweep_is_a_point(results):
-    _, seeds, *_ = draw_figure(results, SWEEP).axes[0].get_lines()
-    assert len(seeds.get_ydata()) == 4
+    assert "Not run in this preset: document; repository." in said
 
 
 def test_curves_may_be_of_drawn_clients(results):

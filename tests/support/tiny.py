@@ -6,6 +6,7 @@ from support.tiny_paper import tiny_paper
 
 PLAN = ["--sample-rate", ".3", "--noise-multiplier", "3", "--rounds", "300", "--delta", "1e-3"]
 GOAL = ["--epsilon", "8", "--delta", "1e-3", "--sample-rate", ".3", "--rounds", "300"]
+BITS = ["--gamma", ".1", "--rounds", "100", "--delta", "1e-5"]
 RUN = ["run", "config/tiny.yaml", "--paper", "tiny", "--run", "dp", "--out", "out"]
 
 PRESET = {"preset": "tiny", "papers": ["tiny"], "speed": {"device": "cpu", "threads": 1}}

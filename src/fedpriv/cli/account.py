@@ -1,6 +1,5 @@
 """What a finished run has spent: its last round, by every accountant."""
 
-from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -70,22 +69,17 @@ def counted_at(directory: Path, configs: Path) -> dict[str, Any]:
     summary says is none.
     """
     path = directory / "summary.json"
-    told = RunDir(directory).summary if path.exists() else {}
-    said = told.get("account", {})
-    if isinstance(said, dict):  # of a study also at which other σ: that is the study's own
-        said = {name: value for name, value in said.items() if name != "recount"}
-    own = parse(Deltas.model_validate, said, f"{path}: account")
-    return planned(told, configs) or own.model_dump(include=own.model_fields_set)
-
-
-def planned(told: Mapping[str, Any], configs: Path) -> dict[str, Any]:
-    """Return how the preset of a summary counts its run; nothing where that is another run now, or none."""
-    with suppress(BadInput, KeyError):
-        plan = load_preset(configs / f"{told['preset']}.yaml")
-        run = plan.runs[told["paper"]][told["run"]]
-        if run.identity(told["run"], told["seed"]) == told["identity"]:
+    summary = RunDir(directory).summary if path.exists() else {}
+    given = summary.get("account", {})
+    if isinstance(given, dict):  # of a study also at which other σ: that is the study's own
+        given = {name: value for name, value in given.items() if name != "recount"}
+    own = parse(Deltas.model_validate, given, f"{path}: account")
+    with suppress(BadInput, KeyError):  # of no preset that is here, or of another run now
+        plan = load_preset(configs / f"{summary['preset']}.yaml")
+        run = plan.runs[summary["paper"]][summary["run"]]
+        if run.identity(summary["run"], summary["seed"]) == summary["identity"]:
             return run.account.model_dump()
-    return {}
+    return own.model_dump(include=own.model_fields_set)
 
 
 def ledger_deltas(path: Path) -> dict[str, float]:

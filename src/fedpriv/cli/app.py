@@ -152,17 +152,14 @@ def explain(error: Exception, verb: str = "") -> tuple[list[str], int]:
         extra = "train" if verb in ("fetch", "run") else "report"
         return [f"{verb} needs the package {error.name}: pip install 'fedpriv[{extra}]'"], 1
     if isinstance(error, typer.TyperException):
+        from pydantic import ValidationError
+
         see = "fedpriv help" + f" {verb}" * any(verb in group for group in VERBS.values())
-        return [f"{error.format_message().rstrip('.')}{found(error)}. See: {see}"], error.exit_code
+        found = ""  # where another kind of value is allowed; typer's own message leaves it out
+        if isinstance(cause := error.__cause__, ValidationError):
+            found = f"; found {short_repr(cause.errors()[0]['input'])}"
+        return [f"{error.format_message().rstrip('.')}{found}. See: {see}"], error.exit_code
     return [f"{type(error).__name__}: {error} (--debug for the traceback)"], 1
-
-
-def found(error: typer.TyperException) -> str:
-    """Return what was given where another kind of value is allowed; typer's own message leaves it out."""
-    from pydantic import ValidationError
-
-    cause = error.__cause__
-    return f"; found {short_repr(cause.errors()[0]['input'])}" if isinstance(cause, ValidationError) else ""
 
 
 Preset = Annotated[
@@ -177,7 +174,9 @@ Preset = Annotated[
 
 
 def fetch(
-    datasets: Annotated[list[str], typer.Argument(metavar="DATASET", help="As listed.")],
+    datasets: Annotated[
+        list[str], typer.Argument(metavar="DATASET", help="As listed.", autocompletion=complete.datasets)
+    ],
     mirror: Annotated[list[str] | None, typer.Option(help="Folder or URL to try first; repeatable.")] = None,
     resources: Resources = RESOURCES,
     as_json: AsJson = False,
@@ -274,8 +273,12 @@ def account(
     has to be given.
     """
     if traces.is_trace(directory):
+        from fedpriv.account import ledger
+        from fedpriv.account import spends as last_spends
+
         at = traces.deltas(directory, delta, instance_delta)
-        spends = traces.counted(directory, at, ignore or ())
+        with traces.rows_of(directory) as trace:
+            spends = last_spends(ledger(trace, at, ignore=ignore or ()))
     else:
         from fedpriv.cli.account import account_run
         from fedpriv.store.rundir import run_directory
@@ -363,6 +366,10 @@ VERBS = {
         "audit": (
             audit.audit,
             "fedpriv audit --mechanism client_dp -q .3 --sigma 3 --rounds 300 --delta 1e-3",
+        ),
+        "rr-epsilon": (
+            calculators.rr_epsilon,
+            "fedpriv rr-epsilon --gamma .1 --rounds 100 --delta 1e-5",
         ),
     },
     "Maintain": {

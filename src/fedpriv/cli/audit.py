@@ -11,7 +11,7 @@ import typer
 
 from fedpriv.cli.options import CONFIGS, NOISE, RATE, AsJson, Configs, nested, print_result, rate, take_only
 from fedpriv.cli.table import Table
-from fedpriv.cli.traces import Ignored, attacked, deltas, is_trace
+from fedpriv.cli.traces import Ignored, deltas, is_trace, rows_of
 from fedpriv.errors import BadInput
 from fedpriv.progress import aside
 
@@ -61,18 +61,20 @@ def audit(
     if bool(mechanism) == bool(directory):
         raise BadInput("What is attacked? Either RUN or --mechanism.")
     plan = {"--sample-rate": q, "--noise-multiplier": noise_multiplier, "--rounds": rounds}
+    started = time.perf_counter()
     if directory:
-        given = [name for name, value in plan.items() if value is not None]
-        given += ["--set"] * bool(settings)
+        given = [name for name, value in plan.items() if value is not None] + ["--set"] * bool(settings)
         if is_trace(directory):
-            given += ["--round"] * (until is not None)
-            take_only("audit TRACE.csv", given, ["--delta", "--ignore"])
-            started = time.perf_counter()  # by what the trace says, and by nothing else
-            findings = attacked(directory, deltas(directory, delta, None), ignore or ())
-            show(directory, findings, time.perf_counter() - started, as_json)
-            return
-        take_only("audit RUN", given + ["--ignore"] * bool(ignore), ["--delta", "--round"])
-        finished(directory, until, delta, configs, as_json)
+            take_only("audit TRACE.csv", given + ["--round"] * (until is not None), ["--delta", "--ignore"])
+            at = deltas(directory, delta, None)
+            from fedpriv.audit.traces import audit_trace
+
+            with rows_of(directory) as trace:
+                findings = audit_trace(trace, at, ignore or ())
+        else:
+            take_only("audit RUN", given + ["--ignore"] * bool(ignore), ["--delta", "--round"])
+            findings = finished(directory, until, delta, configs)
+        show(directory, findings, time.perf_counter() - started, as_json)
         return
     if missing := [name for name, value in {**plan, "--delta": delta}.items() if value is None]:
         raise BadInput(f"{missing[0]} is missing: a number, of --mechanism {mechanism}.")
@@ -80,20 +82,17 @@ def audit(
     from fedpriv.audit.clients import AlikeRounds
 
     assert q is not None and noise_multiplier is not None and rounds is not None and delta is not None
-    target = dry.mechanism_by_name(
-        mechanism, AlikeRounds(rate(q), noise_multiplier, rounds), delta, nested(settings or [])
-    )
-    started = time.perf_counter()
+    alike = AlikeRounds(rate(q), noise_multiplier, rounds)
+    target = dry.mechanism_by_name(mechanism, alike, delta, nested(settings or []))
     found = dry.audit_mechanism(target, delta, transcripts, seed=seed)
     took = time.perf_counter() - started
-    print_result(
-        found.as_dict() | {"seconds": took}, [str(found), found.threat, f"{took:.1f} seconds"], as_json
-    )
+    facts = found.as_dict() | {"seconds": took}
+    print_result(facts, [str(found), found.threat, f"{took:.1f} seconds"], as_json)
     if found.refuted:
         raise typer.Exit(1)
 
 
-def finished(path: Path, until: int | None, delta: float | None, configs: Path, as_json: bool) -> None:
+def finished(path: Path, until: int | None, delta: float | None, configs: Path) -> list[Finding]:
     """Audit a run directory, or a stored run; what of them is not accounted is accounted first."""
     from fedpriv.audit.finished import audit_run
     from fedpriv.cli.account import account_run
@@ -101,14 +100,12 @@ def finished(path: Path, until: int | None, delta: float | None, configs: Path, 
     from fedpriv.store import parquet
     from fedpriv.store.rundir import run_directory
 
-    started = time.perf_counter()
     with run_directory(path) as directory:
         ledger = directory / "ledger.parquet"
         counted = Deltas.counted_here(parquet.made_with(ledger))
         if delta is not None or not counted or parquet.changed_source(ledger):
             account_run(directory, delta, configs=configs)
-        findings = audit_run(directory, until)
-    show(path, findings, time.perf_counter() - started, as_json)
+        return audit_run(directory, until)
 
 
 def show(path: Path, findings: Sequence[Finding], took: float, as_json: bool) -> None:

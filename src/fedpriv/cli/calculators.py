@@ -1,4 +1,4 @@
-"""The calculators: what a plan costs, and the noise that meets an ε."""
+"""The calculators: what a plan costs, the noise that meets an ε, what flipped bits cost."""
 
 from __future__ import annotations
 
@@ -170,6 +170,28 @@ def calibrate(
     shown = spend_table(spends, {"noise multiplier": multipliers}, notes=[*notes, *assumed(accountant)])
     found = facts | {name: {"found": why} for name, why in cannot.items()}
     print_result(found if accountant == "all" else facts[accountant], shown, as_json)
+
+
+def rr_epsilon(
+    gamma: Annotated[float, typer.Option(help="A bit is kept with probability 1/2 + γ.")],
+    rounds: Rounds,
+    delta: Delta,
+    dimension: Annotated[
+        int, typer.Option(help="Bits that a client sends a round; by default those of the paper's network.")
+    ] = 81_958,
+    clients: Annotated[int, typer.Option(help="In the sum that the central views see.")] = 100,
+    as_json: AsJson = False,
+) -> None:
+    """Say what ε randomised response costs.
+
+    For each view of what a client sends.
+    """
+    from fedpriv.account.randomized_response import PRINTED, READINGS, epsilons
+
+    spends = epsilons(gamma, rounds, delta, dimension, clients)
+    facts = {name: spend_as_dict(spend) for name, spend in spends.items()}
+    readings = [READINGS[name] + " (DPFL-BNN)" * (name == PRINTED) for name in spends]
+    print_result(facts, spend_table(list(spends.values()), {"reading": readings}), as_json)
 
 
 def planners(accountant: str) -> Sequence[str]:

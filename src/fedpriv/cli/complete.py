@@ -58,4 +58,12 @@ def shown(ctx: typer.Context, incomplete: str) -> list[str]:
     if words[0].endswith(".yaml"):
         ctx.params["paper"] = words[-1]
         return papers(incomplete) if len(words) == 1 else runs(ctx, incomplete)
-    return beginning(incomplete, sorted(path.stem for path in folders()[words[0]].glob("[tf]*/*.json")))
+    folder = folders().get(words[0], Path(words[0]))
+    return beginning(incomplete, sorted(path.stem for path in folder.glob("[tf]*/*.json")))
+
+
+def datasets(incomplete: str) -> list[str]:
+    """Return the datasets."""
+    from fedpriv.data import DATASETS
+
+    return beginning(incomplete, sorted(DATASETS))

@@ -126,12 +126,11 @@ def element_parts(found: Mapping[str, Any]) -> list[Table | str]:
 
 def run_parts(found: Mapping[str, Any], config: str) -> list[Table | str]:
     """Return a run's keys and its seeds, and how to have a folder of one's own for a seed."""
+    keys = [{"key": path, "value": value} for path, value in found["keys"].items()]
+    seeds = [{"seed": seed, **one} for seed, one in found["seeds"].items()]
     return [
-        Table(
-            f"{found['paper']}: {found['run']}",
-            [{"key": key, "value": value} for key, value in found["keys"].items()],
-        ),
-        Table("seeds", [{"seed": seed, **one} for seed, one in found["seeds"].items()]),
+        Table(f"{found['paper']}: {found['run']}", keys),
+        Table("seeds", seeds),
         "A seed is trained, or where it is stored is said, by",
         f"    fedpriv run {config} --paper {found['paper']} --run {found['run']} --seed 0",
     ]
@@ -162,11 +161,7 @@ def cell_parts(found: Mapping[str, Any], paper: str) -> list[Table | str]:
     if found["not run"]:
         parts.append(f"No finished run here: {', '.join(found['not run'])}.")
     runs = [*found["runs"], *found["not run"]]
-    return [
-        *parts,
-        "Every key of a run:",
-        *(f"    fedpriv show {paper} {run}" for run in runs),
-    ]
+    return [*parts, "Every key of a run:", *(f"    fedpriv show {paper} {run}" for run in runs)]
 
 
 def percent_cells(one: Mapping[str, Any]) -> dict[str, Any]:

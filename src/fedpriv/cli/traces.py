@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Generator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,8 +14,6 @@ from fedpriv.errors import BadInput
 if TYPE_CHECKING:
     import pandas as pd
 
-    from fedpriv.account.spend import Spend
-    from fedpriv.audit.finding import Finding
     from fedpriv.frozen import Deltas
 
 Ignored = Annotated[
@@ -54,19 +52,3 @@ def rows_of(path: Path) -> Generator[pd.DataFrame]:
         yield trace
     except BadInput as error:
         raise BadInput(f"{path}: {error}") from None
-
-
-def counted(path: Path, at: Deltas, ignore: Collection[str]) -> list[Spend]:
-    """Return every spend after the last row of the trace in a file; BadInput names the file."""
-    from fedpriv.account import ledger, spends
-
-    with rows_of(path) as trace:
-        return spends(ledger(trace, at, ignore=ignore))
-
-
-def attacked(path: Path, at: Deltas, ignore: Collection[str]) -> list[Finding]:
-    """Return what the trace in a file says of its ε; BadInput names the file."""
-    from fedpriv.audit.traces import audit_trace
-
-    with rows_of(path) as trace:
-        return audit_trace(trace, at, ignore)

@@ -169,7 +169,8 @@ def own_arrays(where: str, found: dict[str, np.ndarray]) -> Arrays:
             what = f"{y.dtype} {list(y.shape)}"
             raise BadInput(
                 f"{where}: {name}: found {what}, allowed: whole numbers [n], from 0, or [n, t], of which "
-                f"{IGNORED} counts for nothing; or floats [n] or [n, k], in both splits, to be predicted"
+                f"{IGNORED} counts for nothing; or floats [n] or [n, k], in both splits, to be predicted; "
+                "np.unique(..., return_inverse=True)[1] of both splits together makes numbers of anything"
             )
     if kinds == {"f"}:
         dtype, classes = np.dtype(np.float32), math.prod(found["y_train"].shape[1:])
@@ -180,7 +181,8 @@ def own_arrays(where: str, found: dict[str, np.ndarray]) -> Arrays:
     x_train, x_test = (channels_first(found[name]) for name in ("x_train", "x_test"))
     made = Arrays(x_train, labels[0], x_test, labels[1], classes, owner=owner)
     if wrong := arrays.problem(made):
-        raise BadInput(f"{where}: found {wrong}")
+        double = x_train.dtype.kind == "f" and x_train.dtype != np.float32
+        raise BadInput(f"{where}: found {wrong}" + '; .astype("float32") makes them so' * double)
     return made
 
 

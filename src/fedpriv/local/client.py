@@ -124,7 +124,7 @@ class Task:
 
     @property
     def width(self) -> int:
-        """Return how many numbers the model gives of an example, or of each of its positions."""
+        """Number of outputs of an example, or of each of its positions."""
         return self.outputs[-1] if self.outputs else self.classes
 
     def examine(self, inputs: torch.Tensor, labels: torch.Tensor) -> None:
@@ -135,7 +135,7 @@ class Task:
 
     @cached_property
     def alone(self) -> str:
-        """Return what of model or loss `vmap` cannot stack, in words; empty: it can stack all.
+        """Name the part of model or loss that `vmap` cannot stack; empty: it can stack all.
 
         Where there is something, no example has a gradient by itself, and clients are worked on one by one.
         """
@@ -175,7 +175,7 @@ class Task:
     def upload(
         self, weights: torch.Tensor, uniforms: torch.Tensor | None, sent: torch.Tensor, send_weights: bool
     ) -> torch.Tensor:
-        """Return what is sent after local steps from `sent` to `weights` `[..., d]`: these, or the change."""
+        """Return the upload after local steps from `sent` to `weights` `[..., d]`: these, or the change."""
         used = self.effective(weights, uniforms)
         return used if send_weights else used - sent
 
@@ -197,7 +197,7 @@ class Client(NamedTuple):
     kept: ClientState | None = None
 
     def uniforms(self, steps: int, numbers: int) -> torch.Tensor | None:
-        """Return what decides the signs of every step and of the upload `[steps + 1, numbers]`, or None."""
+        """Draw the uniforms of the signs of every step and the upload `[steps + 1, numbers]`, or None."""
         if self.signs is None:
             return None
         return torch.from_numpy(self.signs.random((steps + 1, numbers), dtype=np.float32))
@@ -213,7 +213,7 @@ class Client(NamedTuple):
         return [self.rows[batch] for batch in batches(work, len(self.rows), self.rng)]
 
     def snapshot(self) -> Callable[[], None]:
-        """Return what puts the streams back to where they are now."""
+        """Return a function that puts the streams back to their state of now."""
         noise = self.noise.generator if self.noise else None
         generators = [one.bit_generator for one in (self.rng, self.signs, noise) if one]
         states = [one.state for one in generators]
@@ -238,7 +238,7 @@ class ClientResults(NamedTuple):
 def collect_results(
     updates: torch.Tensor, losses: torch.Tensor, clean: torch.Tensor, gradients: Sequence[Sequence[Gradient]]
 ) -> ClientResults:
-    """Return what was done, from every client's private `gradients`, one a step."""
+    """Collect the results of a round, with every client's private `gradients`, one a step."""
     distances = {
         name: np.array([[one.distances[name] for one in client] for client in gradients]).swapaxes(0, 1)
         for name in (gradients[0][0].distances if len(gradients) else ())
@@ -263,7 +263,7 @@ def tried(inputs: torch.Tensor, example: Example) -> torch.Tensor:
 
 
 def as_read(inputs: torch.Tensor) -> torch.Tensor:
-    """Return what a model reads: bytes as parts of 255, images of them as `pixels`; whole numbers as such.
+    """Return inputs as a model reads them: bytes as parts of 255, images as `pixels`, whole numbers as such.
 
     All that are not whole numbers are float32.
     """
@@ -332,7 +332,7 @@ class Backend(Protocol):
         private_gradient: PrivateGradient | None,
         send_weights: bool,
     ) -> ClientResults:
-        """Return what each client sends: see `LocalEngine.train_clients`."""
+        """Return the upload of each client: see `LocalEngine.train_clients`."""
         ...
 
     def logits(self, flat: torch.Tensor, inputs: torch.Tensor) -> torch.Tensor:
@@ -364,7 +364,7 @@ class LocalEngine:
 
     @property
     def name(self) -> str:
-        """Return what the last bits depend on: libraries, kernels, arithmetic, the size of a pass, code.
+        """All that the last bits depend on: libraries, kernels, arithmetic, the size of a pass, code.
 
         The arithmetic may be better than the one asked for.
         """
@@ -384,7 +384,7 @@ class LocalEngine:
         private_gradient: PrivateGradient | None = None,
         send_weights: bool = False,
     ) -> ClientResults:
-        """Return what each client sends after its local work at `flat` `[d]`.
+        """Return the upload of each client after its local work at `flat` `[d]`.
 
         `fedsgd`: minus the mean gradient over its examples, or over a Poisson batch with its expected size as
         denominator. `fedavg`: the change of the weights after the local steps; its loss is that of the last

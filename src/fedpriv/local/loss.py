@@ -124,11 +124,11 @@ class Loss(NamedTuple):
 
     @property
     def code(self) -> str:
-        """Return what names code that is not ours, with its digest; empty: there is none."""
+        """Name and digest of code that is not ours; empty where there is none."""
         return "" if self.name in LOSSES else code(self.name, loaded(self.name))
 
     def is_plain(self, labels: torch.Tensor) -> bool:
-        """Return whether it is the cross-entropy of one class an example, which the engines in C know."""
+        """Say if it is the cross-entropy of one class an example, which the engines in C know."""
         return self.name == DEFAULT and labels.dim() == 1
 
     def outputs(self, classes: int, label: Shape) -> Shape | None:
@@ -174,7 +174,7 @@ class Loss(NamedTuple):
         return known.each(outputs, labels), weights(labels) if known.counted else None
 
     def said(self, outputs: torch.Tensor, labels: torch.Tensor) -> torch.Tensor | None:
-        """Return which labels the outputs mean, of the shape of `labels`; None: they mean none.
+        """Return the predicted labels, of the shape of `labels`; None where outputs mean none.
 
         Outputs of a loss of one's own that are one a class mean the class of the largest.
         """
@@ -184,7 +184,7 @@ class Loss(NamedTuple):
         return outputs.argmax(-1) if self.has_classes(outputs, labels) else None
 
     def has_classes(self, outputs: torch.Tensor, labels: torch.Tensor) -> bool:
-        """Return whether every label is one of some classes, and has an output for each of them."""
+        """Say if every label is one of some classes, and has an output for each of them."""
         if self.name in LOSSES:
             return self.name == DEFAULT
         return outputs.shape[:-1] == labels.shape and not labels.is_floating_point()
@@ -219,7 +219,7 @@ class Loss(NamedTuple):
             raise self._refusal("a loss that mixes examples", "each by itself")
 
     def unstackable(self, outputs: torch.Tensor, labels: torch.Tensor) -> str:
-        """Return why `vmap` cannot stack a loss of one's own, tried on two outputs; empty: it can."""
+        """Say why `vmap` cannot stack a loss of one's own, tried on two outputs; empty: it can."""
         from torch.func import vmap
 
         if self.name in LOSSES:

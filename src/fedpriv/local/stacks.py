@@ -265,7 +265,7 @@ class GpuBackend:
         return sent, sent, losses, private
 
     def _start(self, flat: torch.Tensor, clients: Sequence[Client]) -> ClientState:
-        """Return what the clients go on from, stacked: weights `[c, d]` and memories."""
+        """Return the state that the clients start from, stacked: weights `[c, d]` and memories."""
         weights = flat.expand(len(clients), -1).clone()
         if clients[0].kept is None:
             return ClientState(weights, initial_optimizer_state(weights))
@@ -338,7 +338,7 @@ def flattened(named: Params) -> torch.Tensor:
 
 
 def attempted(work: Callable[[Sequence[Client]], Launched], stack: Sequence[Client]) -> Launched | None:
-    """Return what was done to a stack, or None if memory could not hold it: its streams are then put back.
+    """Return the results of a stack, or None if memory could not hold it: its streams are then put back.
 
     Raises what torch raises if one client alone is too large.
     """

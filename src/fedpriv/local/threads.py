@@ -69,7 +69,7 @@ class GradientEngine(Protocol):
 
     @property
     def name(self) -> str:
-        """What computes, and its version."""
+        """The engine that computes, and its version."""
         ...
 
     def gradient(
@@ -94,7 +94,7 @@ class StepEngine(Protocol):
 
     @property
     def name(self) -> str:
-        """What computes, and its version."""
+        """The engine that computes, and its version."""
         ...
 
     def knows(self, work: FedAvg) -> bool:
@@ -161,7 +161,7 @@ class CpuBackend:
         return torch.cat(list(self.pool.map(self._forward(flat), inputs.split(EVALUATION_CHUNK))))
 
     def _forward(self, flat: torch.Tensor) -> Callable[[torch.Tensor], torch.Tensor]:
-        """Return what computes the logits of a chunk of inputs at `flat` `[d]`."""
+        """Return the function from a chunk of inputs to its logits at `flat` `[d]`."""
         if net := self.step_engine:
             return lambda chunk: net.logits(chunk, flat)
         if engine := self.engine:

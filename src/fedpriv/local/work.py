@@ -28,12 +28,12 @@ class LocalWork(RunPart):
 
     @property
     def share_taken(self) -> float:
-        """Return how much of what the server sends is in the weights that a client keeps."""
+        """Share of the broadcast in the weights that a client keeps."""
         return 1.0
 
     @property
     def noisy_steps(self) -> int | None:
-        """Return how many private gradients a client computes in a round; None: nobody said."""
+        """Number of private gradients that a client computes in a round; None: not declared."""
         return 1
 
 

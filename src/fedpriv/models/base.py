@@ -87,7 +87,7 @@ class Model(RunPart):
 
     @property
     def width(self) -> int:
-        """Return how many fixed features are read of an example; 0: its image is."""
+        """Number of fixed features of an example that the model reads; 0: it reads the image."""
         return 0
 
     @property
@@ -111,7 +111,7 @@ class Model(RunPart):
 
     @property
     def code(self) -> str:
-        """Return what names code that is not ours, with its digest; empty: there is none."""
+        """Name and digest of code that is not ours; empty where there is none."""
         return ""
 
     def refuses(self, run: Run) -> str:
@@ -130,7 +130,7 @@ class Model(RunPart):
         raise NotImplementedError
 
     def tried(self, x: torch.Tensor, classes: int, expected: Example | None) -> torch.Tensor:
-        """Return what a pass makes of two examples `x`, or zeros of that shape.
+        """Return the outputs of a pass over two examples `x`, or zeros of that shape.
 
         BadInput says why this model cannot be trained on such examples, or does not give the `expected`
         numbers of each (None: any will do).
@@ -148,19 +148,19 @@ class Model(RunPart):
         return x.new_zeros(len(x), *(expected or (classes,)))
 
     def unstackable(self, x: torch.Tensor) -> str:
-        """Return which layer `vmap` cannot stack, tried on two examples `x`, and why; empty: none.
+        """Name the layer that `vmap` cannot stack, tried on two examples `x`, and why; empty: none.
 
         Where there is one there are no gradients of single examples, and clients are worked on one by one.
         """
         return ""
 
     def handling(self, name: str) -> Handling:
-        """Return what happens to the parameter of that name."""
+        """Return the handling of the parameter of that name."""
         return "protected"
 
     @property
     def sends_in_clear(self) -> bool:
-        """Return whether some of its numbers are averaged as they are, which no scheme protects."""
+        """Say if some of its numbers are averaged in the clear, which no scheme protects."""
         own = type(self).handling is not Model.handling  # else all of them go through the scheme
         return own and any(self.handling(name) == "clear" for name in self.shapes(classes=1))
 

@@ -98,7 +98,7 @@ def constant(spec: str) -> nn.Module:
 
 @torch.no_grad()
 def checked(spec: str, x: torch.Tensor, expected: tuple[int, ...] | None) -> torch.Tensor:
-    """Return what the network makes of two examples `x`, if it can be trained on such; else raise BadInput.
+    """Return the outputs of the network for two examples `x`; BadInput where it cannot be trained on such.
 
     A pass must give the `expected` numbers of an example (None: whatever its loss reads), leave buffers
     alone, be the same twice, and treat every example by itself. Batch normalisation, dropout and the like
@@ -152,7 +152,7 @@ def disturbed(spec: str) -> nn.Module:
 
 
 def unstackable(spec: str, x: torch.Tensor) -> str:
-    """Return which layer `vmap` cannot stack, tried on two examples `x`, and why; empty: it can stack all."""
+    """Name the layer that `vmap` cannot stack, tried on two examples `x`, and why; empty: none."""
     net = disturbed(spec)
     found = [slot for slot in slots(net) if slot.name in trained(net)]
     stacked = {name: one.detach().expand(2, *one.shape) for name, one in trained(net).items()}
@@ -193,7 +193,7 @@ def constants(spec: str, device: torch.device, dtype: torch.dtype) -> Params:
 
 
 def called(net: nn.Module, found: Sequence[Slot], tensors: Params, x: torch.Tensor) -> torch.Tensor:
-    """Return what a network makes of `x` with these tensors in its slots, and put back what was there.
+    """Return the outputs of a network for `x` with these tensors in its slots, and put back its own.
 
     `torch.func.functional_call` does the same and looks for the slots anew in every pass, which is a tenth of
     a small network's step.
@@ -209,7 +209,7 @@ def called(net: nn.Module, found: Sequence[Slot], tensors: Params, x: torch.Tens
 
 
 def close(one: torch.Tensor, other: torch.Tensor) -> bool:
-    """Return whether two passes agree but for rounding."""
+    """Say if two passes agree but for rounding."""
     return torch.allclose(one, other, rtol=1e-3, atol=1e-4, equal_nan=True)
 
 

@@ -144,7 +144,7 @@ def max_pool(x: torch.Tensor) -> torch.Tensor:
 
 
 def dense(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
-    """Return what a dense layer gives for `x` `[..., n, c, h, w]`, as `[..., n, units, ...]`.
+    """Return the outputs of a dense layer for `x` `[..., n, c, h, w]`, as `[..., n, units, ...]`.
 
     Its weights `[..., units, c, h, w]` are those of a convolution of all of `x`, for which a CPU has the
     faster kernel.

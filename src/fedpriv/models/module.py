@@ -30,7 +30,7 @@ PATH = r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*"  # package.file:Name
 
 
 def imported(key: str, path: str, allowed: str, name: str) -> Any:
-    """Return what an import path leads to; the folder that one is in comes last.
+    """Object at an import path; the folder of its file is searched last.
 
     Importing runs the file, which is trusted. Nothing in it is called. A module of Python's own, of
     fedpriv's, or that is run as a program is BadInput that says what is `allowed`: those do things when they
@@ -64,7 +64,7 @@ def code(path: str, found: Any) -> str:
 
 
 def said(error: BaseException) -> str:
-    """Return what an error says, short and on one line."""
+    """Message of an error, short and on one line."""
     return f"{type(error).__name__}: {plain(' '.join(str(error).split()))}"
 
 

@@ -4,7 +4,7 @@ Every figure knows the runs that it draws, so that a misspelt run is an error be
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 from pydantic import BeforeValidator, Field, model_validator
 
@@ -52,14 +52,12 @@ class FigureSpec(Rendered):
         return (curve.run for part in self.parts() for curve in part.read)
 
 
-def _by_name(value: Any) -> Any:
-    """Read a list of spends as spends under their own words."""
-    return {str(one): one for one in value} if isinstance(value, list) else value
-
-
-Spends = Annotated[
+Spends = Annotated[  # a list is of spends under their own words
     dict[str, SpendInWords],
-    BeforeValidator(_by_name, json_schema_input_type=list[SpendInWords] | dict[str, SpendInWords]),
+    BeforeValidator(
+        lambda value: {str(one): one for one in value} if isinstance(value, list) else value,
+        json_schema_input_type=list[SpendInWords] | dict[str, SpendInWords],
+    ),
 ]
 
 

@@ -49,12 +49,6 @@ SIGNATURES = {
     "auroc": Signature((COLUMN,), (), "the area under the ROC curve, a fraction, read likewise", DATA),
     "f1": Signature((COLUMN,), (), "the F1 score, a fraction, read likewise", DATA),
     "error": Signature((COLUMN,), (), "the mean absolute error, read likewise", DATA),
-    "gap": Signature(
-        (COLUMN, COLUMN),
-        (),
-        "how much more accurate the first is than the second; where it is not, more than anything closes",
-        ACCURACY,
-    ),
     "lead": Signature(
         (COLUMN, COLUMN),
         (MEASURE,),

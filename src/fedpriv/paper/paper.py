@@ -116,6 +116,8 @@ def merge(below: Any, above: Any) -> Any:
     """Lay `above` over `below`: dicts merge by key, unless they name different kinds; the rest replaces."""
     if not (isinstance(below, dict) and isinstance(above, dict)):
         return above
+    if "module" in above:  # a network of one's own: its path says the kind
+        above = {"name": "module"} | above
     if any(below.get(key, above.get(key)) != above.get(key, below.get(key)) for key in DISCRIMINATORS):
         return above
     return below | {key: merge(below[key], value) if key in below else value for key, value in above.items()}

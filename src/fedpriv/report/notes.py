@@ -144,9 +144,9 @@ def footnotes(results: Results) -> list[str]:
 def preset_notes(runs: pd.DataFrame, missing: Iterable[str]) -> list[str]:
     """Return what a preset leaves out: parts of the runs that it has, and what is `missing`."""
     cut = [f"{run} ({less})" for run, less in unique(runs, ("run", "cut")) if less]
-    names = sorted(set(missing))
+    names = list(dict.fromkeys(missing))
     notes = [f"Cut by the preset, so that nothing published is judged: {'; '.join(cut)}."] if cut else []
-    return notes + ([f"Not run in this preset: {', '.join(names)}."] if names else [])
+    return notes + ([f"Not run in this preset: {'; '.join(names)}."] if names else [])
 
 
 def data_note(runs: pd.DataFrame) -> str:

@@ -185,7 +185,12 @@ def instability(results: Results, run: str, read: pd.DataFrame) -> str:
     if (np.abs(found - largest) <= NEAR).all():
         return f"{UNSTABLE}: {ONE_CLASS}"
     seeds = [(evaluated[seed].dropna(), at) for seed, at in read["round"].items()]
-    windows = np.array([neighbouring_accuracies(*seed) for seed in seeds])
+    # By seed the accuracies at the round read and before and after it, at an end the next; NaN of fewer.
+    windows = np.full((len(seeds), 3), np.nan)
+    for window, (of_seed, at) in zip(windows, seeds, strict=True):
+        if len(of_seed) >= 3:
+            place = int(np.clip(of_seed.index.searchsorted(at), 1, len(of_seed) - 2))
+            window[:] = of_seed.to_numpy(dtype=float)[place - 1 : place + 2]
     steps = np.diff(windows)
     turns = (steps[:, 0] * steps[:, 1] < 0) & (np.abs(steps) > JUMP).all(axis=1)
     if turns.mean() > 0.5 or (np.abs(windows[:, [0, 2]] - largest) <= NEAR).all():
@@ -197,17 +202,6 @@ def instability(results: Results, run: str, read: pd.DataFrame) -> str:
 def is_unstable(status: object) -> bool:
     """Return True for the status of an unstable number."""
     return str(status).startswith(UNSTABLE)
-
-
-def neighbouring_accuracies(evaluated: pd.Series, at: float) -> np.ndarray:
-    """Return the accuracies at the round `at` and at those evaluated before and after it; at an end the next.
-
-    Of fewer than three there is nothing to compare: NaN.
-    """
-    if len(evaluated) < 3:
-        return np.full(3, np.nan)
-    place = int(np.clip(evaluated.index.searchsorted(at), 1, len(evaluated) - 2))
-    return evaluated.to_numpy(dtype=float)[place - 1 : place + 2]
 
 
 HOLDS, FAILS, UNDECIDED = "holds", "fails", "undecided"

@@ -1,7 +1,7 @@
 """One table, several files: tidy CSV for machines, Markdown, booktabs LaTeX and HTML for people.
 
 A text of anybody goes through the function of its medium once, where it is written: a reader sees it, and
-nothing in it is markup, formula or control. All are of one line.
+nothing in it is markup or control. All are of one line.
 """
 
 import html
@@ -9,7 +9,7 @@ import json
 import re
 import unicodedata
 from collections.abc import Callable, Sequence
-from functools import cache, reduce
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from textwrap import wrap
@@ -57,22 +57,14 @@ LATEX = {
     "°": r"$^{\circ}$",
     INDENT: r"\enspace{}",
 }
-ACCENTS = dict(
-    zip(
-        "\u0300\u0301\u0302\u0303\u0308\u0304\u0307\u0306\u030c\u030b\u0327\u030a",
-        "`'^~\"=.uvHcr",
-        strict=True,
-    )
-)
-KNOWN = "ßæÆøØœŒłŁ“”‘’¿¡§¶©£"  # as they stand, in the fonts that LaTeX begins with
+# As they stand, in the fonts that LaTeX begins with: signs, and Latin letters with an accent but an ogonek.
+ACCENTED = {chr(one) for one in range(0xC0, 0x180) if len(unicodedata.normalize("NFD", chr(one))) == 2}
+KNOWN = {*"ßæÆøØœŒłŁ“”‘’¿¡§¶©£"} | ACCENTED - {*"ĄąĘęĮįŲų"}
 LIGATURES = {"''"} | {one + other for one in "-–—" for other in "-–—"}  # LaTeX makes one sign of the two
 SCRIPTS = {
     "^": str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789"),
     "_": str.maketrans("₋₀₁₂₃₄₅₆₇₈₉", "-0123456789"),
 }
-
-# How a cell begins that a spreadsheet computes, with signs of either width; or one of these in quotes.
-FORMULA = re.compile(r"'*\s*[-=+@\uff0d\uff1d\uff0b\uff20]")
 
 # What CommonMark and GitHub's tables read as markup, wherever it stands or at an end of a block. A pair of
 # brackets that is no link and no box to tick is none.
@@ -104,26 +96,6 @@ def escape_markdown(text: str) -> str:
     return MARKUP.sub(escaped, line)
 
 
-def escape_csv(text: str) -> str:
-    """Return `text` for a cell: a quote stands before what would be computed, unless it is a number."""
-    line = visible(text)
-    return f"'{line}" if is_formula(line) else line
-
-
-def unescape_csv(cell: str) -> str:
-    """Return the text that `escape_csv` made a cell of."""
-    return cell[1:] if cell.startswith("'") and is_formula(cell[1:]) else cell
-
-
-def is_formula(text: str) -> bool:
-    """Return True for a cell that is a formula, or one in quotes."""
-    try:
-        float(text)
-    except ValueError:
-        return bool(FORMULA.match(text))
-    return False
-
-
 def escape_latex(text: str) -> str:
     """Return `text` for LaTeX, where the letters of the papers are maths: whatever it is, it compiles.
 
@@ -146,9 +118,6 @@ def latex_letter(letter: str) -> str:
         return LATEX[letter]
     if letter.isascii() or letter in KNOWN or any(ord(letter) in some for some in SCRIPTS.values()):
         return letter
-    base, *marks = unicodedata.normalize("NFD", letter)
-    if base.isalpha() and base.isascii() and marks and set(marks) <= set(ACCENTS):
-        return reduce(lambda whole, mark: rf"\{ACCENTS[mark]}{{{whole}}}", marks, base)
     plain = unicodedata.normalize("NFKC", letter)
     return "".join(map(latex_letter, ascii(letter)[1:-1] if plain == letter else plain))
 
@@ -201,7 +170,7 @@ def write_table_files(table: PrintedTable, stem: Path) -> list[Path]:
     if marks := legend(table.caption, *table.items, *cells):
         table = table._replace(notes=[*table.notes, f"ε {marks}."])
     frames = {".csv": table.tidy} | ({} if table.seeds is None else {"_seeds.csv": table.seeds})
-    texts = {end: escape_frame(frame, escape_csv).to_csv(index=False) for end, frame in frames.items()}
+    texts = {end: escape_frame(frame, visible).to_csv(index=False) for end, frame in frames.items()}
     texts |= {".json": as_json(table), ".md": markdown(table)}
     texts |= {".tex": latex(table)} if table.printed else {}
     files = [stem.with_name(stem.name + end) for end in texts]

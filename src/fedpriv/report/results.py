@@ -96,7 +96,6 @@ def collect(
     missing or bad run is BadInput.
     """
     runs, rounds, epsilons = [], [], []
-    deltas: dict[tuple[str, str], float] = {}  # of every run and unit: a mean over seeds is at one
     for directory in counted("collecting", directories, "run"):
         run = RunDir(directory)
         told = summary_facts(directory / "summary.json", run.summary)
@@ -106,19 +105,9 @@ def collect(
             raise BadInput(
                 f"{directory}: found no column {missing[0]}, allowed: the columns that a run writes"
             )
-        if len(stray := np.setdiff1d(ledger["round"], trace["round"])):
-            raise BadInput(
-                f"{directory}: found ε of round {stray[0]}, allowed: rounds of the trace; account it again"
-            )
         # Before anything else was sent, every upload was of numbers of four bytes.
         unsaid, sent = np.isnan(trace["upload_bytes"]), WIDTH * told["parameters"]
         trace = trace.assign(upload_bytes=np.where(unsaid, sent, trace["upload_bytes"]), **of_run)
-        for unit, delta in ledger[["unit", "delta"]].drop_duplicates().itertuples(index=False):
-            if (first := deltas.setdefault((told["run"], unit), delta)) != delta:
-                raise BadInput(
-                    f"{directory}: found a ledger at δ {delta:g}, allowed: {first:g}, as of other seeds of "
-                    f"{told['run']}; account it again"
-                )
         runs.append(told | {"cut": cuts.get(told["run"], "")})
         rounds.append(trace)
         epsilons.append(ledger.assign(**of_run))

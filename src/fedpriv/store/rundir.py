@@ -356,6 +356,10 @@ def run_directory(path: Path) -> Generator[Path]:
     if not path.is_file():
         yield path
         return
+    if path.suffix != ".parquet":
+        raise BadInput(
+            f"{path}: found a file, allowed: a run directory, a stored run (.parquet), a trace (.csv)"
+        )
     with TemporaryDirectory() as folder:
         yield take_stored(path, Path(folder, path.parent.name), {})
 

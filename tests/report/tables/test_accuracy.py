@@ -116,12 +116,6 @@ def test_every_reproduced_epsilon_of_the_csv_comes_with_its_meaning(results, dec
     assert len(epsilons) == 2 and epsilons[meaning].notna().all(axis=None)
 
 
-def test_the_csv_holds_every_published_number(results, declared):
-    tidy = table_of(results, declared).tidy
-    published = tidy[tidy["source"] == "published"]
-    assert len(published) == len(declared.rows) * (1 + 2 * 3)
-
-
 def test_a_table_whose_settings_were_searched_says_that_nobody_paid(results, declared):
     (found,) = [
         note

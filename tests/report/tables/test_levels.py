@@ -68,11 +68,6 @@ def test_an_epsilon_at_each_level_comes_with_its_meaning_and_delta(joint_results
     assert lines.query("quantity == 'accuracy'")["unit"].isna().all()
 
 
-def test_the_latex_of_both_levels_is_ascii(joint_results, joint):
-    text = render.latex(table_of(joint_results, joint))
-    assert text.isascii() and r"client $\varepsilon$ at $\delta$ = 10$^{-3}$" in text
-
-
 def test_a_row_with_another_number_of_clients_says_so(tmp_path, joint):
     run = write_run(tmp_path, "photos_none", 0, scheme="none", clients=10)
     assert (

@@ -52,11 +52,6 @@ def test_a_ranking_puts_the_best_within_the_first_budget_first_and_the_unafforda
     assert "DP: at the last evaluated round before ε (moments, sensitivity C) exceeds 6." in table.notes
 
 
-def test_a_ranking_without_budgets_goes_by_the_last_round(searched):
-    shown = lines(ranking_of(searched, columns=["accuracy_last", "round"]))
-    assert [line["Run"] for line in shown] == ["n100_none", "n100_dp"]
-
-
 def test_a_ranking_of_nothing_says_what_was_looked_for(searched):
     assert lines(ranking_of(searched, match="search_*")) == [{"Run": "not run: search_*"}]
 

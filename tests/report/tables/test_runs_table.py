@@ -16,7 +16,6 @@ from fedpriv.paper.tables import RunsTable
 from fedpriv.report import numbers, render
 from fedpriv.report.figures.rounds import quantity_by_seed
 from fedpriv.report.results import collect, load_results
-from fedpriv.report.tables import write_table
 from fedpriv.report.tables.runs import runs_table
 
 GAMMAS = {"half": 0.5, "fifth": 0.2, "tenth": 0.1}
@@ -196,11 +195,6 @@ def test_where_run_and_reference_have_both_diverged_there_is_no_difference(resul
     assert line["Difference (points) last round"] == "—"
 
 
-def test_runs_evaluated_on_the_server_are_drawn_from_clients_who_all_hold_its_weights(results):
-    *_, gaussian = lines(table_of(results, "uploads"))
-    assert gaussian["Accuracy (%) best round of sampled clients"] == gaussian["Accuracy (%) last round"]
-
-
 def test_a_label_stands_beside_what_it_would_certify_and_what_holds(results):
     document, repository, _ = lines(labels_of(results, *NBAFL))
     assert document["ε/c"] == "10" and document["Nominal ε"] == "10†"
@@ -233,12 +227,6 @@ def test_a_table_of_which_nothing_was_run_says_so(results, kind, tmp_path):
     assert pd.read_csv(tmp_path / f"{kind}.csv").empty
 
 
-@pytest.mark.parametrize("kind", DECLARED)
-def test_every_table_becomes_three_files_and_no_latex(results, kind, tmp_path):
-    write_table(results, RunsTable.model_validate(DECLARED[kind]), tmp_path / kind)
-    assert {path.suffix for path in tmp_path.iterdir()} == {".csv", ".json", ".md"}
-
-
 def test_every_epsilon_of_the_csv_comes_with_its_meaning(results):
     tidy = table_of(results, "gammas").tidy.query("quantity == 'epsilon'")
     assert len(tidy) == 3 * 7
@@ -249,11 +237,6 @@ def test_every_epsilon_of_the_csv_comes_with_its_meaning(results):
     assert labels["epsilon_status"].notna().all()
     assert set(labels.query("quantity == 'epsilon_if'")["epsilon_status"].str[:15]) == {"not a guarantee"}
     assert set(labels.query("quantity == 'epsilon_label'")["epsilon_status"]) == {"nominal"}
-
-
-def test_an_epsilon_that_a_ledger_does_not_hold_is_a_dash(results):
-    table = table_of(results, "gammas", lines=[{"run": "gauss", "label": "Gaussian"}])
-    assert lines(table)[0]["ε of one bit exact"] == numbers.NONE
 
 
 def test_what_else_was_measured_is_read_at_the_last_evaluated_round(tmp_path):

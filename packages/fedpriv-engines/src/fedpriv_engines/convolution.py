@@ -342,7 +342,7 @@ def weigh_tiles(channels: int, units: int) -> Tiles:
 
 
 def unit_tile(units: int) -> int:
-    """Return how many units a program works on."""
+    """Return the number of units of a program."""
     return min(max(8, triton.next_power_of_2(units)), 32)
 
 
@@ -462,5 +462,5 @@ def launch_weigh(
 
 
 def exact(x: torch.Tensor) -> bool:
-    """Return whether products are those of float32."""
+    """Say if products are those of float32."""
     return x.dtype == torch.float32 and not torch.backends.cuda.matmul.allow_tf32

@@ -22,7 +22,7 @@ IMAGES: Read = (torch.uint8, (28, 28))
 
 
 def why_not() -> list[str]:
-    """Return why engines are not available, a line each."""
+    """List the reasons why engines are not available, a line each."""
     return sorted({native.why_not(name) for name in native.UNITS if not native.available(name)})
 
 

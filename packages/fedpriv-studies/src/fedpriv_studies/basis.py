@@ -121,7 +121,7 @@ def known_labels(public: Public, dataset: str) -> np.ndarray:
 def noted(
     public: Public, seen: Basis, known: np.ndarray, dataset: str, test: np.ndarray, wanted: np.ndarray
 ) -> str:
-    """Return what a note says of features seen from `public`, whose own coefficients are `known`.
+    """Note on features seen from `public`, whose own coefficients are `known`.
 
     Where the labels `wanted` mean what those of the public images mean, that is what these reach alone.
     """

@@ -73,7 +73,7 @@ def _node(half: np.ndarray, length: int, gap: int, times: int) -> np.ndarray:
 
 
 def _followed(state: np.ndarray, table: np.ndarray, length: int, times: int) -> np.ndarray:
-    """Return what the nodes so far add up to, `[n, z]`, when a node of this length follows on them."""
+    """Return the sums of the nodes so far, `[n, z]`, when a node of this length follows on them."""
     gap, kept = state.shape[1], table.shape[1]
     found = np.full((min(times, len(state) + len(table) - 2) + 1, gap), -np.inf)
     found[: len(state)] = state[:, np.maximum(np.arange(gap) - length, 0)]
@@ -155,7 +155,7 @@ class Toeplitz(Matrix):
         raise NotImplementedError
 
     def memory(self, like: torch.Tensor) -> list[torch.Tensor]:
-        """Return what is kept before the first round of what all noise so far was, each like `like`."""
+        """Return the memory of the noise before the first round, each part like `like`."""
         raise NotImplementedError
 
     def correlate(self, noise: torch.Tensor, memory: list[torch.Tensor]) -> None:
@@ -202,12 +202,12 @@ class Kept:
 def _kept(
     matrix: Toeplitz, streams: Streams, shape: tuple[int, ...], dtype: torch.dtype, device: torch.device
 ) -> Kept:
-    """Return what is kept of the noise so far: what is not there is computed anew."""
+    """Return the part of the noise so far that is kept; the rest is computed anew."""
     return Kept()
 
 
 def sums(coefficients: np.ndarray, times: int, apart: int) -> np.ndarray:
-    """Return how far a client moves C x in every round `[T]` that moves it farthest.
+    """Return the distances by which a client moves C x in the rounds `[T]` that move it farthest.
 
     That is one who comes as early and as often as it may. Kalinin and Lampert 2024, "Banded square root
     matrix factorization for differentially private model training", theorem 2, of any numbers that fall.
@@ -493,7 +493,7 @@ def told(facts: Mapping[str, Any]) -> Matrix | None:
 
 
 def not_read(kind: type[Matrix], bands: int, numbers: str) -> str:
-    """Return what is said of a matrix that does not read it, or the empty string; one band says nothing."""
+    """Name a key that a matrix does not read, or the empty string; one band says nothing."""
     for name, found, there in (("bands", bands, bands > 1), ("numbers", numbers, numbers != "")):
         if there and name != kind.reads:
             of = next(other for other, one in MATRICES.items() if one.reads == name)

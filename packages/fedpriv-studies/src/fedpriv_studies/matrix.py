@@ -122,7 +122,7 @@ def curves(view: View, delta: float) -> list[Curve]:
 
 
 def limits(view: View) -> tuple[int, int]:
-    """Return how often a client comes at most, and how far apart, as far as a trace says so."""
+    """Return the most participations of a client and the least gap, as far as a trace says so."""
     times, apart = (int(view.facts[name][0]) for name in ("participations", "rounds_apart"))
     return times or len(view.counts), apart
 

@@ -214,7 +214,7 @@ TRANSFORMS = {
 
 
 def features(made: Callable[[np.ndarray], np.ndarray], images: np.ndarray, dataset: str) -> np.ndarray:
-    """Return what is `made` of images `[n, ...]`, some at a time, in order, with progress."""
+    """Return the features that `made` gives of images `[n, ...]`, some at a time, in order, with progress."""
     found, size = [], 100 * BATCH
     with progress(f"{dataset}: features", 0, len(images), unit="image") as report:
         for start in range(0, len(images), size):

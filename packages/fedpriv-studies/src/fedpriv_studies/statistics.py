@@ -39,7 +39,7 @@ EPSILON = 1e-5  # of the variance, as in a batch normalisation
 
 
 def facts(statistics: Statistics, round: int) -> Facts:
-    """Return what the trace says of `round`: both releases come before the first one."""
+    """Facts of `round` for the trace: both releases come before the first one."""
     releases = 2 if round == 1 else 0
     return {"statistics_releases": releases, "statistics_noise_multiplier": statistics.noise_multiplier}
 

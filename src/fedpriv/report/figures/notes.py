@@ -1,6 +1,5 @@
 """What stands beside a figure, in the page and in a file of its own: a figure is a picture."""
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from re import compile, escape, findall
@@ -27,18 +26,29 @@ def content(results: Results, declared: FigureSpec, caption: str) -> dict[str, A
         for part in declared.parts()
     ]
     alt = f"{declared.title}. {'; '.join(filter(None, panels))}".strip()
-    # The status of every ε, what the runs rest on, what could not be drawn.
     parts, used = declared.parts(), results.of(*declared.runs())
     curves = [curve for part in parts for curve in part.read]
     drawn = pd.concat([curve_rows(results, curve) for curve in curves])
+    # The panels, and the lines in the others, that could not be drawn.
+    missing, uncounted = [], []
+    for part in parts:
+        before = f"{part.title}: " if part.title else ""
+        absent = [curve for curve in part.curves if not results.has(curve.run)]
+        nothing = part.title and len(absent) == len(part.curves)
+        missing += [part.title] if nothing else [f"{before}{curve.label}" for curve in absent]
+        for curve in part.curves:
+            if curve.spend and curve not in absent and curve_rows(results, curve).empty:
+                uncounted.append(f"{before}{curve.label} ({curve.spend})")
+    # The status of every ε, and what the runs rest on; nothing of the ε that are not drawn.
     notes = [
         *meanings(results, parts),
         *accountings(curve.spend for curve in curves if curve.spend),
         *accounting_notes(drawn, used.rounds),
-        *footnotes(replace(used, epsilons=used.epsilons.iloc[:0])),  # nothing of the ε that are not drawn
-        *preset_notes(used.runs, ()),
-        *missing_notes(results, parts),
+        *footnotes(replace(used, epsilons=used.epsilons.iloc[:0])),
+        *preset_notes(used.runs, missing),
     ]
+    if uncounted:
+        notes.append(f"Not in the ledger: {'; '.join(uncounted)}.")
     notes = [note if "±" in caption else INTERVAL.sub("", note) for note in notes]
     texts = {"title": full_title(declared), "place": declared.place, "caption": caption, "alt": alt}
     return texts | {"notes": notes}
@@ -80,22 +90,3 @@ def client_numbers(results: Results, part: AxesPair) -> str:
     clients = rows_of(results.rounds, *(curve.run for curve in part.curves))["population"]
     numbers = [f"{number:,}" for number in sorted(clients.unique())]
     return f" (here {', '.join(numbers)})" if spoken and set(numbers) - spoken else ""
-
-
-def missing_notes(results: Results, parts: Iterable[AxesPair]) -> list[str]:
-    """Return the notes that name the panels, and the lines in the others, that could not be drawn."""
-    missing, uncounted = [], []
-    for part in parts:
-        before = f"{part.title}: " if part.title else ""
-        absent = [curve for curve in part.curves if not results.has(curve.run)]
-        if part.title and len(absent) == len(part.curves):
-            missing.append(part.title)
-            continue
-        wanted = Counter(curve.label for curve in part.curves)
-        for label, count in Counter(curve.label for curve in absent).items():
-            missing.append(f"{before}{label}{' (in part)' if count < wanted[label] else ''}")
-        for curve in part.curves:
-            if curve.spend and curve not in absent and curve_rows(results, curve).empty:
-                uncounted.append(f"{before}{curve.label} ({curve.spend})")
-    notes = [f"Not run in this preset: {'; '.join(missing).removesuffix('.')}."] if missing else []
-    return notes + ([f"Not in the ledger: {'; '.join(uncounted)}."] if uncounted else [])

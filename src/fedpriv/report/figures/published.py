@@ -55,7 +55,8 @@ def draw_table(axes: Axes, cells: list[dict[Any, Any]], title: str, measured: st
     ends = [after for after in range(1, len(rows)) if rows[after] != rows[after - 1]]
     for end in ends:
         axes.axvline(end - 0.5, color="0.85", linewidth=0.8)
-    names = [escape_figure(short(str(cell["column"]))) for cell in cells]
+    columns = [str(cell["column"]) for cell in cells]
+    names = [escape_figure(SHORT.get(name, name.rpartition("= ")[2])) for name in columns]
     axes.set_xticks(range(len(cells)), names, fontsize=7, rotation=90)
     below, lines = axes.get_xaxis_transform(), -0.07 - 0.034 * max(map(len, names))
     for start, end in pairwise([0, *ends, len(cells)]):
@@ -74,8 +75,3 @@ def draw_table(axes: Axes, cells: list[dict[Any, Any]], title: str, measured: st
     axes.set_xlim(-0.7, len(cells) - 0.3)
     axes.grid(axis="y", color="0.9", linewidth=0.6)
     axes.spines[["top", "right"]].set_visible(False)
-
-
-def short(column: str) -> str:
-    """Short name of a column, below a mark."""
-    return SHORT.get(column, column.rpartition("= ")[2])

@@ -53,22 +53,18 @@ def draw_rounds(axes: Axes, results: Results, declared: RoundsFigure, part: Axes
             ends.append(float(seeds.iloc[-1].mean()))
     if not axes.has_data():
         return []
-    axes.set(xlabel="Round", ylabel=axis_name(results, declared, part), xlim=(0, 1.02 * axes.dataLim.xmax))
+    # The vertical axis has the name of the quantity; of an ε with the unit that it protects.
+    meant = [meaning(ledger_rows(results, curve.run, curve.counted)) for curve in part.curves if curve.spend]
+    units = sorted({str(one["unit"]) for one in meant if one})
+    unit = " and ".join(LEVEL_WORDS.get(one, one) for one in units)
+    name = METRICS["accuracy" if declared.quantity in PERCENT else declared.quantity].axis
+    axes.set(xlabel="Round", ylabel=name.format(unit=unit).strip(), xlim=(0, 1.02 * axes.dataLim.xmax))
     axes.xaxis.set_major_locator(MaxNLocator(5, integer=True, steps=(1, 2, 5, 10)))
     if declared.quantity in PERCENT:
         return marks(axes, results, part, ends)
     if declared.quantity in LOGARITHMIC:
         logarithmic(axes)
     return [line_across(axes, f"{label}, ε = {value:g}", value) for label, value in part.published.items()]
-
-
-def axis_name(results: Results, declared: RoundsFigure, part: AxesPair) -> str:
-    """Return the name of the vertical axis; of an ε with the unit that it protects."""
-    found = [meaning(ledger_rows(results, curve.run, curve.counted)) for curve in part.curves if curve.spend]
-    units = sorted({str(one["unit"]) for one in found if one})
-    unit = " and ".join(LEVEL_WORDS.get(one, one) for one in units)
-    quantity = "accuracy" if declared.quantity in PERCENT else declared.quantity
-    return METRICS[quantity].axis.format(unit=unit).strip()
 
 
 def delta_text(results: Results, part: AxesPair) -> str:

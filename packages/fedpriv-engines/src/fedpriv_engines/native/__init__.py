@@ -45,7 +45,7 @@ _compiling = threading.Lock()
 
 
 def _cpu() -> str:
-    """Return what `native` depends on: machines that share a home may not share a kernel."""
+    """Describe the processor that `native` means: machines that share a home may not share a kernel."""
     named_by_python = [platform.machine(), platform.processor()]
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()

@@ -172,7 +172,7 @@ class SmallNet(NamedTuple):
 
     @property
     def bits(self) -> int:
-        """Return how many weights come before those of the normalisations."""
+        """Number of weights before those of the normalisations."""
         convolutions = 16 * 9 + 16 * 16 * 9 + (0 if self.binary else 32)
         return convolutions + (784 + 1) * self.hidden + (self.hidden + 1) * self.classes
 
