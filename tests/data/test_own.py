@@ -85,7 +85,7 @@ def test_a_file_of_ones_own_is_read_as_it_is(kind, tmp_path):
         ({"owner": np.arange(24) / 2}, "owner: found float64"),
         ({"weights": np.arange(24)}, "weights, allowed: an npz file with x_train"),
         ({"x_train": made()["x_train"][:0], "y_train": np.arange(0)}, "an empty train split"),
-        ({"y_train": np.array([{}] * 24)}, "Object arrays cannot be loaded"),
+        ({"y_train": np.array([{}] * 24)}, r"y_train: Object arrays cannot be loaded .* \.astype\(str\)"),
         *(
             (
                 made(dtype, shape),

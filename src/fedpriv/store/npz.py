@@ -57,7 +57,11 @@ def load_npz(
 
 def part(file: np.lib.npyio.NpzFile, key: str) -> np.ndarray:
     """Return one array of an open file; a member that is no .npy is a ValueError."""
-    found: Any = file[key]
+    try:
+        found: Any = file[key]
+    except ValueError as error:
+        words = "; save words by .astype(str)" if "allow_pickle" in str(error) else ""
+        raise ValueError(f"{key}: {error}{words}") from None
     if not isinstance(found, np.ndarray):
         raise ValueError(f"{key} is no array, as np.savez writes it")
     return found
