@@ -1,5 +1,3 @@
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -85,31 +83,6 @@ def test_a_trace_from_before_there_was_noise_on_clients_can_be_accounted(make_tr
     older = trace.drop(columns=list(MISSING), errors="ignore")
     written = account(save(tmp_path, older, {}), DELTAS)
     pd.testing.assert_frame_equal(pd.read_parquet(written), ledger(trace, DELTAS))
-
-
-def test_accounting_needs_no_torch(make_trace, tmp_path: Path) -> None:
-    save(tmp_path, make_trace(rounds=3), sampled(3))
-    program = (
-        "import sys; from pathlib import Path; from fedpriv.account.runs import account; "
-        "from fedpriv.account import Deltas; "
-        "account(Path(sys.argv[1]), Deltas()); sys.exit('torch' in sys.modules)"
-    )
-    subprocess.run([sys.executable, "-c", program, str(tmp_path)], check=True)
-
-
-@pytest.mark.parametrize("name", ["trace.parquet", "distances.npz"])
-@pytest.mark.parametrize("content", [None, b"", b"not a table"])
-def test_a_missing_or_corrupt_file_is_named_and_the_old_ledger_is_kept(
-    make_trace, tmp_path: Path, name: str, content: bytes | None
-) -> None:
-    save(tmp_path, make_trace(rounds=3), sampled(3))
-    (tmp_path / "ledger.parquet").write_text("old")
-    (tmp_path / name).unlink()
-    if content is not None:
-        (tmp_path / name).write_bytes(content)
-    with pytest.raises(BadInput, match=rf"{name}: found .*, allowed: "):
-        account(tmp_path, DELTAS)
-    assert (tmp_path / "ledger.parquet").read_text() == "old"
 
 
 def test_an_empty_trace_is_refused(make_trace) -> None:
