@@ -1,7 +1,6 @@
 """At 80 columns: what every command prints, and that no number, name or path is ever broken."""
 
 import re
-import sys
 from pathlib import Path
 
 import pytest
@@ -17,7 +16,6 @@ SAID = {
 EXAMPLES = {
     name: (verb.epilog or "").splitlines()[-1].strip() for name, verb in get_command(app.app).commands.items()
 }
-HEAVY = {"torch", "pandas", "matplotlib", "pyarrow", "scipy"}
 OF_REFERENCE = [
     "list",
     "list runs --paper bdp2019",
@@ -91,28 +89,3 @@ def test_no_help_shows_a_type_of_python(verb, said):
     assert not re.search(
         r"<(int|float|str|list|path|dir|file|text)\b|\[\[", " ".join(said(f"help {verb}", 80))
     )
-
-
-@pytest.mark.parametrize(
-    ("typed", "offered"),
-    [
-        ("show bdp", "bdp2019"),
-        ("show bdp2019 tab", "table2"),
-        ("show laptop/nb", "laptop/nbafl"),
-        ("show config/laptop.yaml bdp2019 iid_n100_t", "iid_n100_tight"),
-        ("compare bdp2019 laptop/n", "laptop/nbafl"),
-        ("run config/lap", "config/laptop.yaml"),
-        ("run config/laptop.yaml --paper bdp2019 --run iid_n100_d", "iid_n100_dp"),
-    ],
-)
-def test_a_shell_completes_names_without_anything_heavy(typed, offered, monkeypatch, capsys):
-    monkeypatch.chdir(ROOT)
-    words = f"fedpriv {typed}"
-    for name, value in {"COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}.items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.setenv("_FEDPRIV_COMPLETE", "complete_bash")
-    heavy = HEAVY - set(sys.modules)
-    with pytest.raises(SystemExit):
-        app.app(prog_name="fedpriv")
-    assert offered in capsys.readouterr().out.splitlines()
-    assert not heavy & set(sys.modules)

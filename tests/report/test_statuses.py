@@ -75,9 +75,7 @@ def test_one_function_marks_all_but_a_guarantee(kind):
     assert numbers.epsilon_of_seeds([2.0], said) == mark_epsilon("2.00", said) == f"2.00{MARKS[said[0]]}"
 
 
-@pytest.mark.parametrize(
-    "page", ["README.md", "docs/findings.md", "docs/guarantees.md", "docs/papers/bdp2019.md"]
-)
+@pytest.mark.parametrize("page", ["README.md", "docs/findings.md", "docs/guarantees.md"])
 def test_pages_mark_what_is_no_guarantee_and_say_what_the_marks_mean(page):
     text = Path(page).read_text(encoding="utf-8")
     assert "7.62†" in text and not re.search(r"7\.62(?!†)", text)

@@ -16,14 +16,13 @@ from typing import Annotated, Any, Literal
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from fedpriv.cli import audit, calculators, compare, complete, look, traces
+from fedpriv.cli import audit, calculators, compare, look, traces
 from fedpriv.cli.options import (
     CONFIGS,
     REFERENCE,
     RESOURCES,
     AsJson,
     Configs,
-    Reference,
     Resources,
     nested,
     preset_file,
@@ -164,12 +163,7 @@ def explain(error: Exception, verb: str = "") -> tuple[list[str], int]:
 
 Preset = Annotated[
     Path,
-    typer.Argument(
-        metavar="PRESET",
-        help="A preset, for example config/laptop.yaml.",
-        callback=preset_file,
-        autocompletion=complete.presets,
-    ),
+    typer.Argument(metavar="PRESET", help="A preset, for example config/laptop.yaml.", callback=preset_file),
 ]
 
 
@@ -194,8 +188,8 @@ def fetch(
 
 def run(
     config: Preset,
-    paper: Annotated[str, typer.Option(help="A paper of the preset.", autocompletion=complete.papers)],
-    run: Annotated[str, typer.Option(help="A run of the paper.", autocompletion=complete.runs)],
+    paper: Annotated[str, typer.Option(help="A paper of the preset.")],
+    run: Annotated[str, typer.Option(help="A run of the paper.")],
     out: Annotated[
         Path | None,
         typer.Option(file_okay=False, help="The run directory; by default results/runs/PAPER/RUN/seedN."),
@@ -219,7 +213,6 @@ def run(
     dtype: Annotated[
         Literal["float32", "tf32", "bfloat16"] | None, typer.Option(help="Of the arithmetic.")
     ] = None,
-    reference: Reference = REFERENCE,
     again: Annotated[bool, typer.Option("--again", help="Train it even where it is stored.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -233,7 +226,7 @@ def run(
     settings = settings or []
     out = out or place(paper, run, settings, seed)
     faster = {"device": device, "threads": threads, "dtype": dtype}
-    there = None if again else reference
+    there = None if again else REFERENCE
     done = train_run(config, paper, run, seed, out, resources, faster, there, papers or (), nested(settings))
     from fedpriv.account.ledgers import statements  # seconds, and a mistake is named before
     from fedpriv.store.rundir import RunDir
@@ -292,12 +285,9 @@ def doctor(
     time: Annotated[
         Path | None,
         typer.Option(
-            metavar="CONFIG",
-            help="A preset, or a folder of them: how long it trains, by stored runs.",
-            autocompletion=complete.presets,
+            metavar="CONFIG", help="A preset, or a folder of them: how long it trains, by stored runs."
         ),
     ] = None,
-    reference: Reference = REFERENCE,
     as_json: AsJson = False,
 ) -> None:
     """Look at this machine: what works, and what to do about the rest.
@@ -311,7 +301,7 @@ def doctor(
         resources,
         time,
         lambda plan: (
-            () if plan.preset.again else {key.identity for key in stored_runs(plan, reference, plan.papers)}
+            () if plan.preset.again else {key.identity for key in stored_runs(plan, REFERENCE, plan.papers)}
         ),
     )
     facts = {finding.name: {"state": finding.state, "text": finding.text} for finding in findings}

@@ -7,8 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from fedpriv.cli import complete
-from fedpriv.cli.options import REFERENCE, AsJson, Reference, print_result
+from fedpriv.cli.options import REFERENCE, AsJson, print_result
 from fedpriv.cli.table import Table
 
 CELL = ("row", "column", "published", "reproduced", "verdict")
@@ -20,18 +19,12 @@ def compare(
         typer.Argument(
             metavar="A",
             help="A paper, PRESET/PAPER, a folder of results, a run's folder or file, *_seeds.csv.",
-            autocompletion=complete.results,
         ),
     ],
     second: Annotated[
         str,
-        typer.Argument(
-            metavar="B",
-            help="Another; without it A is compared with its paper.",
-            autocompletion=complete.results,
-        ),
+        typer.Argument(metavar="B", help="Another; without it A is compared with its paper."),
     ] = "",
-    reference: Reference = REFERENCE,
     as_json: AsJson = False,
 ) -> None:
     """Compare a result with what is published, or two results.
@@ -43,7 +36,7 @@ def compare(
         from fedpriv.report import claims
         from fedpriv.workflow.inventory import results_of
 
-        folder = Path(first) if Path(first).is_dir() else results_of(first, reference)
+        folder = Path(first) if Path(first).is_dir() else results_of(first, REFERENCE)
         shown = [part for paper in claims.papers(folder) for part in published(paper)]
         print_result(claims.compared_facts(folder), shown, as_json)
         return
@@ -51,7 +44,7 @@ def compare(
     from fedpriv.workflow import inventory
 
     one, other = (
-        inventory.result(Path(word) if Path(word).exists() else inventory.results_of(word, reference))
+        inventory.result(Path(word) if Path(word).exists() else inventory.results_of(word, REFERENCE))
         for word in (first, second)
     )
     pairs = inventory.pairs(one, other)

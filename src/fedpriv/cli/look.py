@@ -9,14 +9,12 @@ from typing import Annotated, Any, Literal, get_args
 
 import typer
 
-from fedpriv.cli import complete
 from fedpriv.cli.options import (
     CONFIGS,
     REFERENCE,
     RESOURCES,
     AsJson,
     Configs,
-    Reference,
     Resources,
     preset_file,
     print_result,
@@ -34,10 +32,7 @@ def listed(
         Kind | None,
         typer.Argument(metavar="|".join(get_args(Kind)), help="One kind; by default what is short."),
     ] = None,
-    paper: Annotated[
-        str, typer.Option(help="Only what is of this paper.", autocompletion=complete.papers)
-    ] = "",
-    reference: Reference = REFERENCE,
+    paper: Annotated[str, typer.Option(help="Only what is of this paper.")] = "",
     configs: Configs = CONFIGS,
     resources: Resources = RESOURCES,
     as_json: AsJson = False,
@@ -45,9 +40,9 @@ def listed(
     """List papers, runs, tables, datasets and schemes, and what is stored."""
     from fedpriv.workflow.inventory import inventory, results_of
 
-    found = inventory(configs, reference, resources)
+    found = inventory(configs, REFERENCE, resources)
     if paper:
-        paper = results_of(paper, reference).name if "/" in paper else paper
+        paper = results_of(paper, REFERENCE).name if "/" in paper else paper
         paper = named("paper", paper, [one["paper"] for one in found["papers"]])
         found = {
             name: [one for one in lines if one["paper"] == paper]
@@ -66,11 +61,9 @@ def show(
         list[str] | None,
         typer.Argument(
             metavar="WORD",
-            autocompletion=complete.shown,
             help="PAPER or RESULTS/PAPER, then TABLE, ROW and COLUMN; or PRESET.yaml PAPER RUN.",
         ),
     ] = None,
-    reference: Reference = REFERENCE,
     configs: Configs = CONFIGS,
     as_json: AsJson = False,
 ) -> None:
@@ -87,15 +80,15 @@ def show(
 
     if words and words[0].endswith(".yaml"):
         config, paper, run = [*words, "", ""][:3]
-        found = results.resolved(preset_file(Path(config)), paper, run, reference)
+        found = results.resolved(preset_file(Path(config)), paper, run, REFERENCE)
         print_result(found, run_parts(found, config), as_json)
         return
     if not words:
-        there = {name: [str(one) for one in folders] for name, folders in results.rendered(reference).items()}
+        there = {name: [str(one) for one in folders] for name, folders in results.rendered(REFERENCE).items()}
         lines = [{"paper": name, "results": folders} for name, folders in there.items()]
         print_result({"papers": there}, [Table("", lines), "", "    fedpriv show PAPER"], as_json)
         return
-    folder, others = results.located(words, reference)
+    folder, others = results.located(words, REFERENCE)
     table, row, column = [*others, "", "", ""][:3]
     folder = folder.resolve()
     if folder.is_relative_to(Path.cwd()) and len((near := folder.relative_to(Path.cwd())).parts) > 2:
@@ -183,7 +176,6 @@ def percent_cells(one: Mapping[str, Any]) -> dict[str, Any]:
 def keep(
     results: Annotated[Path, typer.Argument(metavar="RESULTS", help="The results of a preset.")],
     dirty: Annotated[bool, typer.Option("--dirty", help="Also runs of an uncommitted tree.")] = False,
-    reference: Reference = REFERENCE,
     configs: Configs = CONFIGS,
     as_json: AsJson = False,
 ) -> None:
@@ -194,7 +186,7 @@ def keep(
     """
     from fedpriv.workflow.archive import add
 
-    found = add(results, configs / f"{results.resolve().name}.yaml", reference, dirty)
+    found = add(results, configs / f"{results.resolve().name}.yaml", REFERENCE, dirty)
     refused = f", {len(found.refused)} refused" if found.refused else ""
     text = f"{results}: {len(found.added)} runs added, {len(found.there)} stored before{refused}"
     print_result(found._asdict(), [text], as_json)
@@ -206,11 +198,8 @@ def keep(
 def rerender(
     papers: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="PRESET/PAPER", help="Only these; by default all.", autocompletion=complete.results
-        ),
+        typer.Argument(metavar="PRESET/PAPER", help="Only these; by default all."),
     ] = None,
-    reference: Reference = REFERENCE,
     configs: Configs = CONFIGS,
     out: Annotated[
         Path | None,
@@ -226,15 +215,15 @@ def rerender(
     from fedpriv.workflow import rerender
     from fedpriv.workflow.inventory import results_of
 
-    names = ["/".join(results_of(word, reference).parts[-2:]) for word in papers or ()]
+    names = ["/".join(results_of(word, REFERENCE).parts[-2:]) for word in papers or ()]
     with TemporaryDirectory() as folder:
-        found = rerender.rerender(reference, configs, out or Path(folder), names)
+        found = rerender.rerender(REFERENCE, configs, out or Path(folder), names)
         if write:
-            rerender.write(reference, out or Path(folder), found)
+            rerender.write(REFERENCE, out or Path(folder), found)
     text: list[str] = []
     for paper, one in found.items():
         many = f"{one.stored} of {one.planned} runs stored, {len(one.files)} files, {len(one.differ)} differ"
         text += [f"{paper}: {many if one.stored else 'no stored runs'}"]
-        text += [f"{reference / paper / file}: differs" for file in one.differ]
+        text += [f"{REFERENCE / paper / file}: differs" for file in one.differ]
     print_result({paper: one._asdict() for paper, one in found.items()}, text, as_json)
     raise typer.Exit(1 if any(one.differ for one in found.values()) and not write else 0)

@@ -73,7 +73,6 @@ def nested(settings: list[str]) -> dict[str, Any]:
 
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
-Reference = Annotated[Path, typer.Option(file_okay=False, help="Where finished runs are stored.")]
 Configs = Annotated[Path, typer.Option(file_okay=False, help="Where presets and papers are declared.")]
 Resources = Annotated[Path, typer.Option(file_okay=False, help="Where data are kept.")]
 REFERENCE = Path("results/reference")

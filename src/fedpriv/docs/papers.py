@@ -1,6 +1,5 @@
-"""A page a paper: what it prints, beside what was reproduced at the largest size, and where all else lies."""
+"""A page a paper: where its tables, figures and verdicts lie, and what it leaves open."""
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,7 +8,7 @@ from fedpriv.config.plan import load_preset
 from fedpriv.paper.paper import Paper, homes, load_paper
 from fedpriv.paper.tables import full_title, main_of_places
 from fedpriv.report import claims
-from fedpriv.report.render import escape_markdown, grids, read_table, read_texts
+from fedpriv.report.render import escape_markdown
 from fedpriv.store.summary import RUNS
 
 REFERENCE = "results/reference"  # <preset>/<paper>/: what `make reference` keeps
@@ -74,8 +73,8 @@ def page(root: Path, paper: Paper, home: Path) -> str:
 
 
 def result_blocks(root: Path, paper: Paper, results: Path) -> Iterator[str]:
-    """Yield the blocks of one preset's results: what the paper prints, a list of the rest, verdicts."""
-    plan, rest = load_preset(root / "config" / f"{results.parent.name}.yaml"), []
+    """Yield the blocks of one preset's results: links to what the paper prints, its verdicts, the rest."""
+    plan = load_preset(root / "config" / f"{results.parent.name}.yaml")
     preset, planned = plan.preset, plan.planned[paper.paper].values()
     yield f"## Preset `{preset.preset}`"
     about = f"[config/{preset.preset}.yaml]({UP}/config/{preset.preset}.yaml): {len(planned)} of the paper's "
@@ -88,39 +87,21 @@ def result_blocks(root: Path, paper: Paper, results: Path) -> Iterator[str]:
         counts = claims.claims(results)["verdict"].value_counts()
         about += f" Verdicts: {', '.join(f'{number} {verdict}' for verdict, number in counts.items())}."
     yield about
+    main, rest = list[str](), list[str]()
     for kind, declared in (("tables", paper.tables), ("figures", paper.figures)):
-        paths = {name: results / kind / f"{name}.json" for name in names_built(declared, plan, paper.paper)}
-        there = {name: declared[name] for name, path in paths.items() if path.exists()}
-        main = main_of_places(there)
-        for name, one in there.items():
-            if name not in main:
-                file = link(root, paths[name].with_suffix(".md"))
-                rest.append(f"- [{escape_markdown(full_title(one))}]({file})")
-            elif kind == "tables":
-                yield from table_blocks(root, paths[name])
-            else:
-                texts = read_texts(paths[name])
-                title, caption = escape_markdown(texts["title"]), escape_markdown(texts["caption"])
-                yield f"### {title}"
-                yield f"![{title}]({link(root, paths[name].with_suffix('.png'))})\n{caption}"
+        built = {name: declared[name] for name in names_built(declared, plan, paper.paper)}
+        first = main_of_places(built)
+        for name, one in built.items():
+            if (path := results / kind / f"{name}.md").exists():
+                line = f"- [{escape_markdown(full_title(one))}]({link(root, path)})"
+                (main if name in first else rest).append(line)
+    if paper.claims:
+        main.append(f"- [Claims and verdicts]({link(root, results / 'claims.md')})")
+    main.append(f"- [What the tables rest on]({link(root, results / 'details.md')})")
+    yield "\n".join(main)
     if rest:
         yield "### Other configurations, and ours"
         yield "\n".join(rest)
-    yield f"[What the tables rest on]({link(root, results / 'details.md')})"
-    if paper.claims:
-        yield from table_blocks(root, results / "claims.json")
-
-
-def table_blocks(root: Path, path: Path) -> Iterator[str]:
-    """Yield a stored table after its caption and links to its files, and its notes."""
-    table = read_table(path)
-    yield f"### {escape_markdown(table.title)}"
-    files = [path.with_suffix(end) for end in (".csv", ".tex")]
-    links = " · ".join(f"[{one.suffix[1:]}]({link(root, one)})" for one in files if one.exists())
-    yield " ".join(filter(None, (escape_markdown(table.caption), links)))
-    for part in grids(table):
-        yield "\n".join(re.sub(" {2,}", " ", line) for line in part.splitlines())
-    yield "\n".join(f"- {escape_markdown(note)}" for note in table.notes)
 
 
 def link(root: Path, path: Path) -> str:
