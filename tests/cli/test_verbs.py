@@ -122,7 +122,7 @@ def test_a_comparison_as_json_holds_accuracies_and_claims(fedpriv, results):
     _, out, _ = fedpriv("compare", "results/tiny/tiny", "--json")
     found = json.loads("\n".join(out))
     assert {line["published"] for line in found["accuracies"]} == {0.8, 0.9}
-    assert [claim["verdict"] for claim in found["claims"]] == ["undecided (one seed)"]
+    assert [claim["verdict"] for claim in found["claims"]] == ["reproduced"]
 
 
 def test_fetching_bundled_data_downloads_nothing(fedpriv, here):
