@@ -65,12 +65,6 @@ def test_at_a_terminal_a_step_of_many_runs_has_one_line_that_changes(tmp_path):
     assert "run 3 of 3, about 0 s left" in lines[2] and lines[3].endswith("] figures")
 
 
-def test_all_that_was_said_is_kept(tmp_path):
-    follow(tmp_path, f"import sys; print({SAID!r}); print('aside', file=sys.stderr)").communicate()
-    first, *others = (tmp_path / "kept/said.log").read_text().split("\n")
-    assert first.startswith("process ") and others == [*SAID.splitlines(), "", "aside", ""]
-
-
 def test_a_failed_job_is_told_with_the_end_of_its_log(tmp_path):
     (tmp_path / "train.log").write_text("\n".join(f"line {number}" for number in range(50)))
     said = "Error in rule train:\n    jobid: 3\n    log: train.log (check log file(s) for error details)\n"

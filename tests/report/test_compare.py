@@ -15,7 +15,7 @@ from fedpriv.cli.options import finite
 from fedpriv.cli.table import layout
 from fedpriv.errors import BadInput
 from fedpriv.paper.claims import Claim
-from fedpriv.paper.tables import AccuracyTable, Row
+from fedpriv.paper.tables import AccuracyTable
 from fedpriv.report import claims, numbers, tables
 from fedpriv.report.claims import compared_facts, papers, published_and_reproduced
 from fedpriv.report.numbers import CUT
@@ -167,14 +167,6 @@ def test_a_paper_that_prints_no_accuracy_has_its_claims_compared(paper):
 
 
 LABELS = ("2", "007", "1e5", "NA", "True", "1,000", "=1+1", "-1", "nan", "'quoted", "300")
-
-
-def test_a_label_that_is_a_number_in_yaml_is_its_text(declared):
-    row = declared.rows[0].model_dump()
-    assert [Row.model_validate(row | {"label": label}).key for label in (2, 0.5, "2")] == ["2", "0.5", "2"]
-    twice = [row | {"label": row["clients"]}, row]
-    with pytest.raises(ValueError, match="every label once"):
-        AccuracyTable.model_validate(declared.model_dump() | {"rows": twice})
 
 
 def test_a_label_is_read_back_as_it_was_written(runs, declared, paper):

@@ -127,10 +127,3 @@ def test_every_point_is_said_with_its_spend_and_what_is_missing_is_named(instanc
         "Not in the ledger: of no ledger (sum moments, sensitivity C).",
     ):
         assert words in said
-
-
-def test_the_curve_of_the_attacker_needs_no_run(instance_results):
-    alone = ATTACKER.model_copy(update={"lines": {"missing": "of no run"}})
-    figure = draw_figure(instance_results, alone)
-    assert len(figure.axes[0].get_lines()) == 1 + 3
-    assert "Not run in this preset: of no run, sequential;" in words_of(instance_results, alone)

@@ -180,13 +180,6 @@ def test_a_panel_that_was_not_run_is_left_out_and_named_in_the_notes(results):
     assert "Not run in this preset: 1000 clients." in notes(results, CURVES)
 
 
-def test_a_line_that_was_not_run_is_left_out_and_named_in_the_notes(results):
-    lines = CURVES.lines | {"joint": "both levels"}
-    declared = CURVES.model_copy(update={"lines": lines, "panels": {"n100": CURVES.panels["n100"]}})
-    assert list(lines_of(draw_figure(results, declared).axes[0])) == ["no privacy", "client privacy"]
-    assert "Not run in this preset: 100 clients: both levels." in notes(results, declared)
-
-
 def many_lines(results):
     """Return seven lines with long labels, in one panel and in three."""
     names = [f"run{number}" for number in range(7)]

@@ -195,7 +195,10 @@ COUNTS = {HOLDS: "hold", FAILS: "fail", UNDECIDED: "undecided", NOT_JUDGED: "not
 
 def judge(claim: Claim, outcomes: Sequence[Outcome]) -> dict[str, Any]:
     """Return the line of one claim: what its cells decide, how many do, and the verdict that follows."""
-    found = [standing_of(outcome) for outcome in outcomes]
+    found = []  # of every case what it decides, or what stands instead
+    for one in outcomes:
+        decided = NOT_RUN if one.margins is None else numbers.decision_of_margins(one.margins)
+        found.append(one.instead or decided)
     of_each = [numbers.verdict_alone(one) for one in found]
     counts = {name: of_each.count(standing) for standing, name in COUNTS.items()}
     outcome = verdict(counts, claim)
@@ -223,13 +226,6 @@ def judge(claim: Claim, outcomes: Sequence[Outcome]) -> dict[str, Any]:
         "cells": len(outcomes),
         "decided": counts["hold"] + counts["fail"],
     } | counts
-
-
-def standing_of(outcome: Outcome) -> str:
-    """Standing of one case, or what stands instead."""
-    if outcome.instead or outcome.margins is None:
-        return outcome.instead or NOT_RUN
-    return numbers.decision_of_margins(outcome.margins)
 
 
 def verdict(counts: Mapping[str, int], claim: Claim) -> str:
