@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from markdown_it import MarkdownIt
 from support import made_page
 
 from fedpriv.config.jobs import figure_names
@@ -148,3 +149,48 @@ def test_a_table_is_sorted_with_what_belongs_to_a_row_and_copied(opened):
     assert "\\pm" in texts["latex"] and texts["latex"].endswith("\\end{tabular}")
     page.locator("#wide-table-table4 .copy button").first.click()
     page.get_by_text("Copied as CSV").first.wait_for()
+
+
+def test_every_link_of_the_contents_shows_what_it_names(opened):
+    page = opened()
+    links = page.locator("nav a")
+    assert links.count() > 10
+    for link in links.all():
+        link.click()
+        page.wait_for_function(
+            "document.querySelector(location.hash).getBoundingClientRect().top < innerHeight"
+        )
+        assert page.evaluate("location.hash") == link.get_attribute("href")
+
+
+def test_a_link_opens_the_fold_that_it_leads_to(opened):
+    page = opened()
+    page.locator("nav a[href$='-runs']").first.click()
+    page.wait_for_function("document.querySelector('#small-runs > details').open")
+    page.evaluate("location.hash = '#small-table-table1_spends'")
+    page.wait_for_function("document.querySelector('#small-table-table1_spends').checkVisibility()")
+
+
+@pytest.mark.parametrize("width", [1400, 390])
+def test_the_first_screen_of_the_report_says_what_came_out_in_a_number_or_a_picture(opened, width):
+    page = opened(viewport={"width": width, "height": 900})
+    picture = page.locator("header img").first.bounding_box()
+    assert page.locator("h1").count() == 1 and picture["y"] + picture["height"] < 900
+    assert re.search(r"\d+ published accuracies: ", page.locator("header .summary").first.inner_text())
+
+
+@pytest.mark.parametrize("width", [1400, 390])
+def test_the_first_screen_of_the_readme_says_what_to_type_and_which_epsilon_to_trust(browser, width):
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    page = browser.new_page(viewport={"width": width, "height": 900})
+    page.set_content(GITHUB + MarkdownIt("commonmark").enable("table").render(readme))
+    command = page.locator("pre").first
+    assert command.inner_text().startswith("make demo")
+    assert command.bounding_box()["y"] < 700 and page.locator("h1").first.bounding_box()["y"] < 100
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    picture, table, trusted = (
+        one.first.bounding_box()["y"]
+        for one in (page.locator("img"), page.locator("table"), page.get_by_text("Which ε is a guarantee?"))
+    )
+    assert picture < table < trusted and table < (700 if width > 1000 else 1000)
+    page.close()
