@@ -157,7 +157,7 @@ class Trace:
         return len(self.columns["round"])
 
     def assign(self, **columns: Any) -> Trace:
-        """Return the same with these columns, or in all rounds these values."""
+        """Return the trace with these columns, or in all rounds these values."""
         return Trace({**self.columns, **{name: full_column(one, len(self)) for name, one in columns.items()}})
 
     def until(self, last: int) -> Trace:

@@ -57,7 +57,7 @@ def gaussian_epsilon(mu: float, delta: float) -> float:
 
 
 def guaranteed_epsilon(mu: float, delta: float) -> float:
-    """Return the same, never below it: for whoever promises ε."""
+    """Return an upper bound of that ε, for whoever promises it."""
     found = gaussian_epsilon(mu * (1 + 1e-12), delta)
     return found + 2 * NEAR * max(1.0, found) if found else 0.0
 

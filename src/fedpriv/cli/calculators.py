@@ -156,7 +156,7 @@ def planners(accountant: str) -> Sequence[str]:
 
 
 def assumed(accountant: str) -> list[str]:
-    """Return what a plan of ours assumes; what one of a package does, that package says."""
+    """List the assumptions of a plan of ours; a package states those of its own."""
     from fedpriv.account import plans
 
     if accountant == ALL or accountant in plans.ACCOUNTANTS.own:

@@ -51,7 +51,7 @@ def results(incomplete: str) -> list[str]:
 
 
 def shown(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Return what `show` takes next: a result or a preset, then a table or figure, or a paper and a run."""
+    """Complete the words of `show`: a result or a preset, then a table or figure, or a paper and a run."""
     words = list(ctx.params.get("words") or [])
     if not words:
         return results(incomplete) + presets(incomplete) * bool(incomplete)

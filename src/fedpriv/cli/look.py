@@ -137,7 +137,7 @@ def run_parts(found: Mapping[str, Any], config: str) -> list[Table | str]:
 
 
 def paper_parts(found: Mapping[str, Any]) -> list[Table | str]:
-    """Return what there is of a paper, what came of it, and what to type next."""
+    """Return the elements of a paper, its verdicts, and the next commands."""
     parts: list[Table | str] = [Table(found["results"], found["elements"])]
     for name in ("accuracies", "claims"):
         if counts := ", ".join(f"{many} {outcome}" for outcome, many in found[name].items()):

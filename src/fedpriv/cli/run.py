@@ -22,7 +22,7 @@ def place(paper: str, run: str, settings: Sequence[str], seed: int) -> Path:
 
 
 def spends_of(directory: Path, summary: Mapping[str, Any]) -> list[Spend] | None:
-    """Return what a finished run has spent by its ledger, at the δ of its summary; None: that has none."""
+    """Return the spends of a finished run at the δ of its summary; None where that has none."""
     from fedpriv.account.ledgers import spends
     from fedpriv.account.runs import count_run
     from fedpriv.frozen import Deltas

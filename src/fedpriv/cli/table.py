@@ -59,7 +59,7 @@ def table_lines(table: Table, width: int) -> Iterator[str]:
 
 
 def widest_column(columns: Mapping[str, list[str]], heads: Sequence[list[str]], width: int) -> int:
-    """Return how wide the widest column may be, so that all fit into `width`; 0 if they cannot."""
+    """Return the width of the widest column with which all fit into `width`; 0 if they cannot."""
     from rich.cells import cell_len
 
     widths = [
@@ -157,6 +157,6 @@ def words(value: Any) -> str:
 
 
 def is_number(text: str) -> bool:
-    """Return whether a cell is a number, or nothing."""
+    """Say if a cell is a number, or empty."""
     text = text.rstrip("†‡")  # of an ε
     return not text or text.replace(",", "").replace(".", "").replace("e-", "").isdigit()

@@ -25,7 +25,7 @@ Ignored = Annotated[
 
 
 def is_trace(path: Path) -> bool:
-    """Return whether a path is that of a plain trace, by its name."""
+    """Say if a path is that of a plain trace, by its name."""
     return path.suffix.lower() == ".csv"
 
 

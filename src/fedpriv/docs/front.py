@@ -100,7 +100,7 @@ def quoted(path: Path, asked: list[str]) -> str:
 
 
 def claimed(path: Path, claim: str, case: str, column: str = "left") -> str:
-    """Return what a claim about accuracies measured in a case, in percent or points, over its seeds."""
+    """Return the measured numbers of a claim about accuracies in a case, in percent or points, over seeds."""
     seeds = read(path)
     values = [
         float(one) for one in seeds.loc[(seeds["id"] == claim) & (seeds["case"] == case), column] if one

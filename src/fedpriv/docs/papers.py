@@ -124,5 +124,5 @@ def table_blocks(root: Path, path: Path) -> Iterator[str]:
 
 
 def link(root: Path, path: Path) -> str:
-    """Return how a page links to a file or folder of the repository."""
+    """Return the link of a page to a file or folder of the repository."""
     return f"{UP}/{path.relative_to(root)}"

@@ -39,7 +39,7 @@ class Call(NamedTuple):
 
     @property
     def about(self) -> str:
-        """What the number depends on."""
+        """Kind of input that the number depends on."""
         return SIGNATURES[self.function].about
 
     def of(self, *kinds: str) -> list[str]:
@@ -49,7 +49,7 @@ class Call(NamedTuple):
 
     @property
     def spends(self) -> list[SpendSelector]:
-        """Which ε it is about, if it is about one."""
+        """The ε that it is about, if any."""
         return [one for one in self.arguments if isinstance(one, SpendSelector)]
 
 

@@ -62,7 +62,7 @@ class Claim(Frozen):
 
     @property
     def comparison(self) -> Comparison:
-        """What the line says."""
+        """Both sides of the line, and its sign."""
         return comparison(self.check)
 
     @property

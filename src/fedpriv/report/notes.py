@@ -142,7 +142,7 @@ def footnotes(results: Results) -> list[str]:
 
 
 def preset_notes(runs: pd.DataFrame, missing: Iterable[str]) -> list[str]:
-    """Return what a preset leaves out: parts of the runs that it has, and what is `missing`."""
+    """List the omissions of a preset: parts of the runs that it has, and the runs `missing`."""
     cut = [f"{run} ({less})" for run, less in unique(runs, ("run", "cut")) if less]
     names = list(dict.fromkeys(missing))
     notes = [f"Cut by the preset, so that nothing published is judged: {'; '.join(cut)}."] if cut else []

@@ -212,12 +212,12 @@ def read_table(path: Path) -> PrintedTable:
 
 
 def escape_frame(frame: pd.DataFrame, escape: Callable[[str], str]) -> pd.DataFrame:
-    """Return the same frame for a medium: its texts and the names of its columns go through `escape`."""
+    """Return a frame for a medium: its texts and the names of its columns go through `escape`."""
     return frame.map(lambda cell: escape(cell) if isinstance(cell, str) else cell).rename(columns=escape)
 
 
 def flatten_columns(display: pd.DataFrame) -> pd.DataFrame:
-    """Return the same table with one line of column names."""
+    """Return a table with one line of column names."""
     if display.columns.nlevels == 1:
         return display
     return display.set_axis([" ".join(filter(None, names)) for names in display.columns], axis=1)

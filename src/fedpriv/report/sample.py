@@ -165,7 +165,7 @@ class Compared(NamedTuple):
 
     @property
     def seeds(self) -> pd.DataFrame:
-        """What was measured on either side, by seed; of accuracies also the gain, a fraction."""
+        """The measured numbers of both sides, by seed; of accuracies also the gain, a fraction."""
         sides: dict[str, Any] = {
             name: one.measured.iloc[:, 0] if isinstance(one.measured, pd.DataFrame) else one.measured
             for name, one in (("left", self.left), ("right", self.right))
@@ -180,7 +180,7 @@ class Compared(NamedTuple):
 
     @property
     def words(self) -> str:
-        """What was measured; of two ε the smaller one first."""
+        """Both measured numbers in words; of two ε the smaller one first."""
         left, _, right = self
         if not (left.words and right.words):
             only = left if left.words else right

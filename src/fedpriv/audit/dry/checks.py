@@ -54,7 +54,7 @@ class ProbedRound(NamedTuple):
         )
 
     def again(self, rows: torch.Tensor) -> Round:
-        """Return the same round, with other uploads of the same clients."""
+        """Play the round again, with other uploads of the same clients."""
         return self.site.play(rows, np.arange(len(rows)), self.round, self.memory, self.streams)
 
     def without(self, one: int) -> Round:
@@ -187,7 +187,7 @@ class Seen(NamedTuple):
 
     @classmethod
     def of_nothing(cls, site: Site) -> Seen:
-        """Return what no dry run has shown."""
+        """Return the results of no dry run."""
         rounds, d = site.mechanism.plan.rounds, site.dimension
         shapes = ((0, rounds), len(EDGES) - 1, (d, d), (rounds, rounds), rounds, (0, rounds), site.population)
         return cls(site, *map(np.zeros, shapes))

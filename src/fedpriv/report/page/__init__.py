@@ -83,7 +83,7 @@ def write(plan: Plan, out: Path, stored: Path | None = None) -> Path:
 
 
 def section(plan: Plan, name: str, folder: Path) -> dict[str, Any]:
-    """Return what the page says of one paper."""
+    """Return the section of one paper."""
     results, paper = load_results(folder), plan.papers[name]
     judged = compare.claims(folder).to_dict("records")
     claims: dict[str, list[dict[Any, Any]]] = {}
@@ -118,7 +118,7 @@ def opened(declared: Mapping[str, Any], shown: Callable[[str, Any], dict[str, An
 
 
 def trained(papers: Iterable[str], folder: Path) -> str:
-    """Return how many runs were trained here, and how many were stored before; nothing without any."""
+    """Count the runs trained here, and those stored before; nothing without any."""
     runs = [glance_at(path) for name in papers for path in folder.glob(f"{name}/runs/*/seed*")]
     stored = sum(elsewhere for _, elsewhere in runs)
     others = "; the others are stored runs, which come with the code" if stored else ""
@@ -184,7 +184,7 @@ def figure(name: str, declared: FigureSpec, folder: Path) -> dict[str, Any]:
 
 
 def place(declared: TableSpec | FigureSpec) -> str:
-    """Return what a table or figure is called in the contents: its place in the paper, or its title."""
+    """Return the name of a table or figure in the contents: its place in the paper, or its title."""
     return declared.theirs.partition(",")[0] or full_title(declared)
 
 

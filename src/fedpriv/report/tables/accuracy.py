@@ -84,7 +84,7 @@ def cell_numbers(results: Results, declared: AccuracyTable) -> list[Number]:
 
 
 def ways_of_counting(cell: Cell) -> list[Number]:
-    """Return how the ε of each budget is counted, by column."""
+    """Return the way of counting of each budget, by column."""
     return [
         spend_words(budget.spend) | ({"unit": budget.unit} if budget.unit else {}) for budget in cell.within
     ]
@@ -357,7 +357,7 @@ def counting_text(lines: Sequence[Number], column: str, level: str, spend: Spend
 
 
 def caveats(declared: AccuracyTable, found: Sequence[Number], used: Results) -> str:
-    """Return what nobody can read the table without: its signs, and what is unlike the paper."""
+    """Return the note that no reader can do without: signs, and differences from the paper."""
     accuracies = [one for one in found if one["quantity"] == "accuracy"]
     seeds = sorted({len(one["sample"]) for one in accuracies if "sample" in one}) or [0]
     many = f"{seeds[0]} seeds" if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]} seeds"
