@@ -17,7 +17,6 @@ TRACE = "unit,sampling_law,sampling_rate,noise_multiplier,releases\nclient,poiss
 PLAN = ["--sample-rate", ".3", "--rounds", "300", "--delta", "1e-3"]
 COUNTED = [
     ["epsilon", *PLAN, "--sigma", "3", "--accountant", "all"],
-    ["epsilon", "--phase", "q=.1,z=1,rounds=9", "--phase", "q=.2,z=2,rounds=9", "--delta", "1e-5"],
     ["calibrate", *PLAN, "--epsilon", "8", "--accountant", "pld"],
     ["account", "trace.csv", "--delta", "1e-5"],
     ["audit", "trace.csv", "--delta", "1e-5"],

@@ -1,11 +1,11 @@
-"""Plain traces on the command line: what they cost, the bound beneath, a picture; phases of a plan."""
+"""Plain traces on the command line: what they cost, and the bound beneath."""
 
 import json
 
 import pandas as pd
 import pytest
 
-from fedpriv.account import ledger, plans, spends
+from fedpriv.account import ledger, spends
 
 ROWS = pd.DataFrame(
     {
@@ -16,7 +16,6 @@ ROWS = pd.DataFrame(
         "releases": [1000, 500],
     }
 )
-PHASES = ["--phase", "q=0.01,z=1.0,rounds=1000", "--phase", "z=1.5, q=0.02, rounds=500"]
 
 
 @pytest.fixture
@@ -65,15 +64,6 @@ def test_a_trace_is_audited_beside_every_epsilon(fedpriv, trace):
     assert all(one["verdict"] == "not refuted" and one["confidence"] == 1 for one in found.values())
 
 
-@pytest.mark.parametrize("accountant", ["moments", "rdp", "pld"])
-def test_phases_are_composed(accountant, fedpriv):
-    _, out, _ = fedpriv("epsilon", *PHASES, "--delta", "1e-5", "--accountant", accountant, "--json")
-    composed = plans.compose_phases(
-        [plans.Phase(0.01, 1.0, 1000), plans.Phase(0.02, 1.5, 500)], 1e-5, accountant
-    )
-    assert read(out)["epsilon"] == composed.epsilon
-
-
 @pytest.mark.parametrize(
     ("words", "named"),
     [
@@ -85,13 +75,6 @@ def test_phases_are_composed(accountant, fedpriv):
         (
             ["audit", "trace.csv", "--delta", "1e-5", "--q", ".1"],
             "audit TRACE.csv does not take --sample-rate",
-        ),
-        (["epsilon", "--phase", "q=.1,z=1", "--delta", "1e-5"], "--phase: found q=.1,z=1, allowed: q=RATE"),
-        (["epsilon", "--phase", "q=.1,z=1,rounds=1.5", "--delta", "1e-5"], "N a whole one"),
-        (["epsilon", *PHASES, "--q", ".1", "--delta", "1e-5"], "epsilon --phase does not take --sample-rate"),
-        (
-            ["epsilon", "--phase", "q=.1,z=0,rounds=1", "--delta", "1e-5"],
-            "phase 1: noise_multiplier: found 0",
         ),
     ],
     ids=lambda value: " ".join(value[:2]) if isinstance(value, list) else None,

@@ -39,8 +39,9 @@ def test_a_claim_of_the_page_can_be_checked(claim):
 
 
 def test_the_page_has_every_function_that_a_claim_may_call_and_each_can_be_read():
-    lines = [f"| `{signature_text(name)}` | {one.meaning} |" for name, one in SIGNATURES.items()]
-    assert "\n".join(lines) in PAGE.read_text() and {*SIGNATURES} == {*METRICS, *COMBINED}
+    page = PAGE.read_text()
+    assert all(f"\n| `{signature_text(name)}` | " in page for name in SIGNATURES)
+    assert {*SIGNATURES} == {*METRICS, *COMBINED}
 
 
 @pytest.mark.parametrize("registry", [TABLES, FIGURES], ids=["tables", "figures"])

@@ -4,28 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from decimal import ROUND_CEILING, Context
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from fedpriv.cli.options import (
     NOISE,
-    RATE,
     AsJson,
     Delta,
     Rate,
     Rounds,
     nested,
     print_result,
-    rate,
     spend_as_dict,
-    take_only,
 )
 from fedpriv.cli.table import spend_table
-from fedpriv.errors import BadInput, named, plain
-
-if TYPE_CHECKING:
-    from fedpriv.account.plans import Phase
+from fedpriv.errors import BadInput, named
 
 ALL = "all"  # of the accountants of independent noise
 
@@ -67,71 +61,31 @@ SIX_DIGITS = Context(prec=6, rounding=ROUND_CEILING)
 
 
 def epsilon(
-    *,
-    q: Annotated[float | None, typer.Option(*RATE, help="Chance of a client to be in a round.")] = None,
-    noise_multiplier: Annotated[
-        float | None, typer.Option(*NOISE, help="Noise std over the clipping norm.")
-    ] = None,
-    rounds: Annotated[int | None, typer.Option(help="Rounds of training.")] = None,
-    phases: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--phase",
-            metavar="q=RATE,z=NOISE,rounds=N",
-            help="Instead of these three: equal rounds; repeatable, one phase after the other.",
-        ),
-    ] = None,
+    q: Rate,
+    noise_multiplier: Annotated[float, typer.Option(*NOISE, help="Noise std over the clipping norm.")],
+    rounds: Rounds,
     delta: Delta,
     accountant: Accountant = "moments",
     settings: Settings = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say what ε a plan costs, of one phase or of several."""
+    """Say what ε a plan costs."""
     from fedpriv.account import plans
 
-    plan = {"--sample-rate": q, "--noise-multiplier": noise_multiplier, "--rounds": rounds}
-    told = nested(settings or [])
-    if phases:
-        given = [name for name, value in plan.items() if value is not None] + [*told]
-        take_only("epsilon --phase", given, ["--delta", "--accountant"])
-        parts = [phase(text) for text in phases]
-        spends = {name: plans.compose_phases(parts, delta, name) for name in planners(accountant)}
-    else:
-        for name, value in plan.items():
-            if value is None:
-                raise BadInput(f"{name} is missing: a number, or --phase in place of the plan.")
-        assert q is not None and noise_multiplier is not None and rounds is not None
-        told = {"noise_multiplier": noise_multiplier, "rounds": rounds, "delta": delta} | told
-        spends = {
-            name: plans.epsilon(sampling_rate=rate(q), accountant=name, **told)
-            for name in planners(accountant)
-        }
+    plan = {"sampling_rate": q, "noise_multiplier": noise_multiplier, "rounds": rounds, "delta": delta}
+    plan |= nested(settings or [])
+    spends = {name: plans.epsilon(accountant=name, **plan) for name in planners(accountant)}
     facts = {name: spend_as_dict(spend) for name, spend in spends.items()}
     notes = assumed(accountant)
     if len(spends) > 1:
         least = min(spends, key=lambda name: spends[name].epsilon)
-        use = f"Use ε = {spends[least].epsilon:.4g} ({least}): each of them holds, and the least says most."
-        paper = f" The 2019 paper counts {spends['moments'].epsilon:.4g} (moments)."
-        notes = [use if phases else use + paper, *assumed(accountant)]
+        use = (
+            f"Use ε = {spends[least].epsilon:.4g} ({least}): each of them holds, and the least says most. "
+            f"The 2019 paper counts {spends['moments'].epsilon:.4g} (moments)."
+        )
+        notes = [use, *notes]
     shown = spend_table(list(spends.values()), notes=notes)
     print_result(facts if accountant == "all" else facts[accountant], shown, as_json)
-
-
-def phase(text: str) -> Phase:
-    """Return the phase that `q=RATE,z=NOISE,rounds=N` says, in any order; BadInput says what is wrong."""
-    from fedpriv.account.plans import Phase
-
-    allowed = "q=RATE,z=NOISE,rounds=N"
-    pairs = [one.partition("=") for one in text.split(",")]
-    given = {name.strip(): value for name, _, value in pairs}
-    if sorted(given) != ["q", "rounds", "z"] or len(pairs) != len(given):
-        raise BadInput(f"--phase: found {plain(text)}, allowed: {allowed}")
-    try:
-        return Phase(float(given["q"]), float(given["z"]), int(given["rounds"]))
-    except ValueError:
-        raise BadInput(
-            f"--phase: found {plain(text)}, allowed: numbers in {allowed}, N a whole one"
-        ) from None
 
 
 def calibrate(

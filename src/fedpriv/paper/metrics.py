@@ -19,76 +19,37 @@ ACCOUNT, DATA, ACCURACY = "account", "data", "accuracy"
 
 
 class Signature(NamedTuple):
-    """How a number is asked for: what its names stand for, what follows them, and what it is."""
+    """How a number is asked for: what its names stand for, what follows them, and what it depends on."""
 
     names: tuple[str, ...]
-    arguments: tuple[str, ...]  # the last one may be left out if it is a measure
-    meaning: str
+    arguments: tuple[str, ...] = ()  # the last one may be left out if it is a measure
     about: str = ACCOUNT
     several: bool = False  # more names of the last kind may follow, and each is a comparison
 
 
+OF_RUN = Signature((COLUMN,))  # the same whatever the accuracy is
+MEASURED = Signature((COLUMN,), (), DATA)  # read where the accuracy is
+# What each of them is says docs/add-a-paper.md.
 SIGNATURES = {
-    "accuracy": Signature(
-        (COLUMN,),
-        (MEASURE,),
-        "the accuracy of a column, read as the table reads it; of a run, at the last round over all clients, "
-        'or by "best_drawn" that of sampled clients at the best round, which the test split chooses; 0 where '
-        "no round is affordable",
-        ACCURACY,
+    "accuracy": Signature((COLUMN,), (MEASURE,), ACCURACY),
+    "accuracy_within": Signature((PRIVATE,), (NUMBER, SPEND), DATA),
+    "published": Signature((PRINTED,), (), DATA),
+    **dict.fromkeys(("perplexity", "auroc", "f1", "error"), MEASURED),
+    "lead": Signature((COLUMN, COLUMN), (MEASURE,), ACCURACY, several=True),
+    "rise": Signature((COLUMN, COLUMN), (MEASURE,), ACCURACY, several=True),
+    "round": MEASURED,
+    "rounds": Signature((COLUMN,), (VALUE,), ACCURACY),
+    "epsilon": Signature((PRIVATE,), (SPEND,)),
+    "spent": Signature((COUNTED,)),
+    "delta": Signature((PRIVATE,), (SPEND,)),
+    "growth": Signature((PRIVATE,), (SPEND,)),
+    "lower_bound": Signature((PRIVATE,), (AUDIT, SPEND), DATA),
+    **dict.fromkeys(("gamma", "share_flipped"), OF_RUN),
+    **dict.fromkeys(
+        ("numbers_sent", "clear_values", "upload_bytes", "float32_bytes", "times_smaller"), OF_RUN
     ),
-    "accuracy_within": Signature(
-        (PRIVATE,),
-        (NUMBER, SPEND),
-        "the accuracy at the last evaluated round before that ε first exceeds the number; 0 where every one "
-        "does",
-        DATA,
-    ),
-    "published": Signature((PRINTED,), (), "the published accuracy of a column", DATA),
-    "perplexity": Signature((COLUMN,), (), "the perplexity, read where the accuracy is", DATA),
-    "auroc": Signature((COLUMN,), (), "the area under the ROC curve, a fraction, read likewise", DATA),
-    "f1": Signature((COLUMN,), (), "the F1 score, a fraction, read likewise", DATA),
-    "error": Signature((COLUMN,), (), "the mean absolute error, read likewise", DATA),
-    "lead": Signature(
-        (COLUMN, COLUMN),
-        (MEASURE,),
-        "how much more accurate the first is than each of the others: a comparison with each",
-        ACCURACY,
-        several=True,
-    ),
-    "rise": Signature(
-        (COLUMN, COLUMN),
-        (MEASURE,),
-        "how much more accurate each is than the one before it: a comparison a step",
-        ACCURACY,
-        several=True,
-    ),
-    "round": Signature((COLUMN,), (), "the round at which the accuracy is read", DATA),
-    "rounds": Signature(
-        (COLUMN,),
-        (VALUE,),
-        "the first evaluated round that is at least so accurate; ∞ where none is",
-        ACCURACY,
-    ),
-    "epsilon": Signature((PRIVATE,), (SPEND,), "an ε at the last round"),
-    "spent": Signature((COUNTED,), (), "the ε of a column at the last round, as the column counts it"),
-    "delta": Signature((PRIVATE,), (SPEND,), "the δ at which an ε is counted"),
-    "growth": Signature((PRIVATE,), (SPEND,), "by how much an ε grows after the first round"),
-    "lower_bound": Signature(
-        (PRIVATE,), (AUDIT, SPEND), "the lower bound of an audit under an ε, at the last round", DATA
-    ),
-    "gamma": Signature((COLUMN,), (), "γ of randomised response, mean over rounds"),
-    "share_flipped": Signature((COLUMN,), (), "the share of bits that were flipped, mean over rounds"),
-    "numbers_sent": Signature((COLUMN,), (), "how many numbers a client sends a round"),
-    "clear_values": Signature((COLUMN,), (), "how many of them without any noise"),
-    "upload_bytes": Signature((COLUMN,), (), "how many bytes a client sends a round"),
-    "float32_bytes": Signature((COLUMN,), (), "how many bytes the numbers that it sends are in float32"),
-    "times_smaller": Signature((COLUMN,), (), "how many times fewer bytes it sends than that"),
-    "upload_noise_std": Signature((COLUMN,), (), "the least std of the noise on an upload, mean over rounds"),
-    "broadcast_noise_std": Signature((COLUMN,), (), "the std of the noise on a broadcast, mean over rounds"),
-    "abs": Signature(
-        (), (VALUE,), "a difference, whichever is larger: two comparisons, that neither is larger by so much"
-    ),
+    **dict.fromkeys(("upload_noise_std", "broadcast_noise_std"), OF_RUN),
+    "abs": Signature((), (VALUE,)),
 }
 
 NEEDS = {SPEND: "spend", NUMBER: "within"}  # what a column of a table says of an argument

@@ -54,14 +54,13 @@ def accuracy_table(results: Results, declared: AccuracyTable, name: str) -> Prin
     theirs, ours = blocks(declared, found)
     used = results.of(*declared.runs())
     spends = [spend for column in declared.columns.values() for spend in column.by_unit().values()]
-    searched = [SEARCHED.format(declared.searched)] if declared.searched else []
     return PrintedTable(
         name,
         full_title(declared) + stand_ins(used.runs),
         tidy(name, LONG_COLUMNS, found),
         theirs,
         [caveats(declared, found, used)],
-        details=[*reading_notes(declared, found), *accountings(spends), *searched, *footnotes(used)],
+        details=[*reading_notes(declared, found), *accountings(spends), *footnotes(used)],
         ours=ours,
         seeds=seed_lines(name, found),
         printed=True,
@@ -334,7 +333,7 @@ def reading_notes(declared: AccuracyTable, lines: Sequence[Number]) -> list[str]
     for one in lines:
         if (one["quantity"], one["source"]) == ("epsilon", "reproduced") and "epsilon_status" not in one:
             notes.append(f"The ledger of {one['run']} holds no ε ({one['spend']}).")
-    return notes
+    return notes + ([SEARCHED.format(declared.searched)] if declared.searched else [])
 
 
 def counting_text(lines: Sequence[Number], column: str, level: str, spend: SpendSelector) -> str:
