@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from fedpriv.account import epsilon, ledger, plans, spends
+from fedpriv.account import epsilon, ledger, spends
 from fedpriv.account.foreign import read_plain_trace
 from fedpriv.errors import BadInput
 
@@ -190,28 +190,6 @@ ROWS = pd.DataFrame(
 
 def last(trace: pd.DataFrame) -> dict[tuple[str, str], float]:
     return {(one.accountant, one.sensitivity): one.epsilon for one in spends(ledger(trace, 1e-5))}
-
-
-@pytest.mark.parametrize("accountant", ["moments", "rdp", "pld"])
-def test_phases_of_a_plan_cost_what_a_trace_of_them_does(accountant):
-    plan = [plans.Phase(*one) for one in ((0.1, 1.5, 4), (0.2, 1.5, 7), (0.1, 2.0, 2))]
-    spend = plans.compose_phases(plan, 1e-5, accountant)
-    assert spend.epsilon == pytest.approx(last(ROWS)[accountant, "C"], rel=1e-12)
-    assert (spend.unit, spend.relation, spend.sampling_law) == ("client", "add_remove", "poisson")
-
-
-@pytest.mark.parametrize(
-    ("plan", "delta", "accountant", "said"),
-    [
-        ([(0.1, 1.0, 1), (0.1, -1.0, 1)], 1e-5, "rdp", "phase 2: noise_multiplier: found -1"),
-        ([(0.1, 1.0, 1)], 1.0, "rdp", "delta: found 1"),
-        ([(0.1, 1.0, 1)], 1e-5, "gdp", "accountant: found gdp"),
-        ([(0.1, 1.0 + one, 1) for one in range(9)], 1e-5, "pld", "9 different phases"),
-    ],
-)
-def test_what_is_wrong_with_a_plan_is_named(plan, delta, accountant, said):
-    with pytest.raises(BadInput, match=said):
-        plans.compose_phases([plans.Phase(*one) for one in plan], delta, accountant)
 
 
 def test_a_file_is_read_as_it_was_written(tmp_path):

@@ -5,17 +5,14 @@ at q = 1) and for add/remove neighbours, of others as they say.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from inspect import signature
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
-import pandas as pd
-
-from fedpriv.account import pld
 from fedpriv.account.check import check
-from fedpriv.account.ledgers import ACCOUNTANTS, ledger, spends
+from fedpriv.account.ledgers import ACCOUNTANTS
 from fedpriv.account.spend import Spend
 from fedpriv.errors import BadInput, require_known
 
@@ -59,42 +56,6 @@ def epsilon(
         sampling_law=law,
         accountant=accountant,
         sensitivity="C",
-    )
-
-
-class Phase(NamedTuple):
-    """Rounds of a plan that are alike."""
-
-    sampling_rate: float
-    noise_multiplier: float
-    rounds: int
-
-
-def compose_phases(phases: Sequence[Phase], delta: float, accountant: str = "moments") -> Spend:
-    """Return the spend of several phases, one after the other: what the ledger has of such a trace.
-
-    Raises BadInput naming the phase and the value that is out of range.
-
-    >>> phases = [Phase(0.01, 1.0, 1000), Phase(0.02, 1.5, 500)]
-    >>> round(compose_phases(phases, 1e-5, "rdp").epsilon, 2)
-    2.56
-    """
-    _planner(accountant, {})
-    check(delta=delta)
-    for number, phase in enumerate(phases, 1):
-        try:
-            check(**phase._asdict())
-        except BadInput as error:
-            raise BadInput(f"phase {number}: {error}") from None
-    trace = pd.DataFrame(phases).rename(columns={"rounds": "releases"})
-    law = "full" if (trace["sampling_rate"] == 1).all() else "poisson"
-    found = spends(ledger(trace.assign(unit="client", sampling_law=law), delta))
-    for spend in found:
-        if (spend.accountant, spend.sensitivity) == (accountant, "C"):
-            return spend
-    raise BadInput(
-        f"accountant: found {accountant} with {len(set(phases))} different phases, allowed: one that counts "
-        f"such a plan (pld: at most {pld.MOST_MECHANISMS} different phases)"
     )
 
 

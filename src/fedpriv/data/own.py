@@ -6,7 +6,7 @@ import hashlib
 import math
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import numpy as np
 from pydantic import BeforeValidator, Field, model_validator
@@ -20,19 +20,9 @@ from fedpriv.store import npz
 
 SPLITS = ("x_train", "y_train", "x_test", "y_test")
 MORE = ("owner", "classes", "x_public", "y_public")
-MOST_PUBLIC = 5_000  # examples: as many square are the products among which directions are found
 MOST_CLASSES = 10**6
 NAMED = 10  # labels, in a line
 ALLOWED = f"an npz file with {', '.join(SPLITS)} and perhaps {', '.join(MORE)}"
-
-
-class Public(NamedTuple):
-    """Public images, levels 0..255 `[n, h, w]` or `[n, h, w, 3]`, or one's own as `Arrays` has them."""
-
-    images: np.ndarray
-    labels: np.ndarray | None  # None: nobody knows them
-    same: tuple[str, ...]  # datasets whose labels mean the same
-    words: str
 
 
 class Npz(Frozen):
@@ -69,33 +59,13 @@ class Npz(Frozen):
 
     def arrays(self) -> Arrays:
         """Return what is in the file; one that is missing, changed or of another layout is BadInput."""
-        path, found = Path(self.npz), self._read()
+        path, found = Path(self.npz), self.read()
         missing = [name for name in SPLITS if name not in found]
         if missing or set(found) - {*SPLITS, *MORE}:
             raise BadInput(f"{path}: found {', '.join(found) or 'nothing'}, allowed: {ALLOWED}")
         return own_arrays(str(path), found)
 
-    def public(self) -> Public:
-        """Return the public examples of the file, `x_public`, and their labels where it has `y_public`.
-
-        They have the layout of x_train, and labels mean what those of y_train do. What is not so is BadInput.
-        """
-        path, found = Path(self.npz), self._read("x_public", "y_public")
-        if "x_public" not in found:
-            raise BadInput(f"{path}: found no x_public, allowed: public examples, with model.basis own")
-        x, y = channels_first(found["x_public"]), found.get("y_public")
-        if not 1 < len(x) <= MOST_PUBLIC:
-            raise BadInput(f"{path}: x_public: found {len(x):,} examples, allowed: 2 to {MOST_PUBLIC:,}")
-        if x.dtype.kind == "f" and not np.isfinite(x).all():
-            raise BadInput(f"{path}: x_public: found numbers that are not finite, allowed: finite ones")
-        if y is not None and (y.dtype.kind not in "iu" or y.shape != (len(x),)):
-            raise BadInput(
-                f"{path}: y_public: found {y.dtype} {list(y.shape)}, allowed: whole numbers [{len(x)}]"
-            )
-        labels = y if y is not None and len(np.unique(y)) > 1 else None
-        return Public(x, labels, (self.name,), f"the {len(x):,} public examples of {path.name}")
-
-    def _read(self, *only: str) -> dict[str, np.ndarray]:
+    def read(self, *only: str) -> dict[str, np.ndarray]:
         """Return the arrays of the file, or `only` these; one that is missing or changed is BadInput."""
         path = Path(self.npz)
         found = npz.load_all(path, ALLOWED, ours=False, only=only)

@@ -9,14 +9,13 @@ from fedpriv.errors import BadInput
 from fedpriv.frozen import RunPart
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
     import numpy as np
     import torch
 
     from fedpriv.config.run import Run
-    from fedpriv.data.own import Public
+    from fedpriv.data.own import Npz
     from fedpriv.data.photographs import Photos
     from fedpriv.streams import Streams
     from fedpriv.trace import Facts
@@ -56,7 +55,7 @@ class Features(NamedTuple):
     listed: Path  # a file of arrays, or the manifest of photographs
     dataset: str  # what it is called
     photos: Photos  # how photographs are copied
-    public: Callable[[], Public] | None = None  # the public examples of a file of one's own; None: it is none
+    own: Npz | None = None  # the file of one's own that they are made of; None: it is none
     alone: bool = False  # clients hold public examples, and nobody's private ones
     device: str = "cpu"
     threads: int = 0  # 0: one a core

@@ -39,7 +39,7 @@ def write_features(run: Run, listed: Path, out: Path, speed: Speed) -> Path:
         listed,
         dataset=run.data,
         photos=run.photos,
-        public=run.dataset.public if isinstance(run.dataset, Npz) else None,
+        own=run.dataset if isinstance(run.dataset, Npz) else None,
         alone=run.learn_from == "public",
         device=speed.device,
         threads=speed.threads,

@@ -1,13 +1,14 @@
 """From what features are seen: directions of public images; free of torch."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from fedpriv.data import fundus_synthetic
 from fedpriv.data.characters import enlarge
-from fedpriv.data.own import Public
+from fedpriv.data.own import Npz, channels_first
 from fedpriv.errors import BadInput
 from fedpriv.streams import Streams
 
@@ -15,6 +16,39 @@ LARGEST = 1.5  # norm of any features
 ROUNDED = 1 - 2.0**-10  # half precision does not take a norm above LARGEST again
 ALONE = "no other image of these data takes part"  # what a note says of such features
 FLAT = 1e-12  # share of the largest variance below which public images do not spread
+
+
+MOST_PUBLIC = 5_000  # examples: as many square are the products among which directions are found
+
+
+class Public(NamedTuple):
+    """Public images, levels 0..255 `[n, h, w]` or `[n, h, w, 3]`, or one's own as `Arrays` has them."""
+
+    images: np.ndarray
+    labels: np.ndarray | None  # None: nobody knows them
+    same: tuple[str, ...]  # datasets whose labels mean the same
+    words: str
+
+
+def own_public(own: Npz) -> Public:
+    """Return the public examples of a file, `x_public`, and their labels where it has `y_public`.
+
+    They have the layout of x_train, and labels mean what those of y_train do. What is not so is BadInput.
+    """
+    path, found = Path(own.npz), own.read("x_public", "y_public")
+    if "x_public" not in found:
+        raise BadInput(f"{path}: found no x_public, allowed: public examples, with model.basis own")
+    x, y = channels_first(found["x_public"]), found.get("y_public")
+    if not 1 < len(x) <= MOST_PUBLIC:
+        raise BadInput(f"{path}: x_public: found {len(x):,} examples, allowed: 2 to {MOST_PUBLIC:,}")
+    if x.dtype.kind == "f" and not np.isfinite(x).all():
+        raise BadInput(f"{path}: x_public: found numbers that are not finite, allowed: finite ones")
+    if y is not None and (y.dtype.kind not in "iu" or y.shape != (len(x),)):
+        raise BadInput(
+            f"{path}: y_public: found {y.dtype} {list(y.shape)}, allowed: whole numbers [{len(x)}]"
+        )
+    labels = y if y is not None and len(np.unique(y)) > 1 else None
+    return Public(x, labels, (own.name,), f"the {len(x):,} public examples of {path.name}")
 
 
 class Basis(NamedTuple):

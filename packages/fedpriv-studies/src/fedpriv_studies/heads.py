@@ -88,10 +88,10 @@ class OnSeenImages(OnPublicFeatures):
         return super().refuses(run)
 
     def write_features(self, features: Features, out: Path) -> Path:
-        from fedpriv_studies.basis import BASES
+        from fedpriv_studies.basis import BASES, own_public
         from fedpriv_studies.public import extract_projected
 
-        public = features.public() if features.public and self.basis == "own" else BASES[self.basis]()
+        public = own_public(features.own) if features.own and self.basis == "own" else BASES[self.basis]()
         return extract_projected(features, self.transform, public, self.directions, out)
 
 

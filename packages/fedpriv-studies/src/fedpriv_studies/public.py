@@ -30,12 +30,11 @@ import numpy as np
 import torch
 
 from fedpriv.data import arrays
-from fedpriv.data.own import Public
 from fedpriv.errors import BadInput
 from fedpriv.models.base import Features
 from fedpriv.progress import aside, progress
 from fedpriv.store.machine import cores
-from fedpriv_studies.basis import ALONE, inside, known_labels, noted, seen_from
+from fedpriv_studies.basis import ALONE, Public, inside, known_labels, noted, seen_from
 
 SCALES, ANGLES = 2, 8
 SPREAD = 0.8  # of a wave at scale 0 along itself, in pixels
