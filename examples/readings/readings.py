@@ -30,9 +30,8 @@ from fedpriv.errors import BadInput
 from fedpriv.paper.paper import read_yaml
 from fedpriv.paper.spends import SPEND_COLUMNS
 from fedpriv.report import numbers, render
-from fedpriv.report.long import STATISTIC, Number, display_frame, spend_words, tidy
 from fedpriv.report.notes import footnotes, preset_notes
-from fedpriv.report.numbers import interval
+from fedpriv.report.numbers import STATISTIC, Number, display_frame, interval, spend_words, tidy
 from fedpriv.report.reading import (
     MEANING,
     accuracies,

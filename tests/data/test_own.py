@@ -19,7 +19,7 @@ from fedpriv.errors import BadInput
 from fedpriv.frozen import parse
 from fedpriv.local.client import Client, Task
 from fedpriv.local.work import FedSGD, Speed
-from fedpriv.models.flat import unflatten
+from fedpriv.models.base import unflatten
 from fedpriv.models.nets import Cnn, Mlp
 from fedpriv.store import summary
 

@@ -10,8 +10,7 @@ from fedpriv.local.client import Client, Task, batches
 from fedpriv.local.work import FedAvg, FedSGD, Speed
 from fedpriv.mechanisms.sampling import poisson_batch
 from fedpriv.models import MODELS
-from fedpriv.models.base import initial_weights
-from fedpriv.models.flat import unflatten
+from fedpriv.models.base import initial_weights, unflatten
 from fedpriv.models.module import Module
 from fedpriv.models.nets import Cnn, Mlp, Resnet50Head
 

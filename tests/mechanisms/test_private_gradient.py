@@ -16,8 +16,7 @@ from fedpriv.local.work import FedAvg, FedSGD, Speed
 from fedpriv.mechanisms.gaussian import leave_one_out
 from fedpriv.mechanisms.private_gradient import PrivateGradient, privatise
 from fedpriv.mechanisms.sampling import poisson_batch
-from fedpriv.models.base import initial_weights
-from fedpriv.models.flat import unflatten
+from fedpriv.models.base import initial_weights, unflatten
 from fedpriv.models.nets import Cnn
 from fedpriv.streams import Noise
 

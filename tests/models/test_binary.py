@@ -15,9 +15,8 @@ from fedpriv.frozen import parse
 from fedpriv.local.client import Client, ClientState, Task, batches, initial_optimizer_state
 from fedpriv.local.work import FedAvg, Speed
 from fedpriv.mechanisms.clipping import Bounded
-from fedpriv.models.base import initial_weights
+from fedpriv.models.base import initial_weights, layout, unflatten
 from fedpriv.models.bnn import Bnn
-from fedpriv.models.flat import layout, unflatten
 from fedpriv.models.layers import signs, straight_through
 from fedpriv.schemes.base import RoundContext
 from fedpriv.schemes.dpfl_bnn import DpflBnn

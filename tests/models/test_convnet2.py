@@ -9,8 +9,7 @@ from torch.nn import functional as F
 from fedpriv.local.client import Client, Task, batches
 from fedpriv.local.threads import CpuBackend
 from fedpriv.local.work import FedAvg, Speed
-from fedpriv.models.base import initial_weights
-from fedpriv.models.flat import layout, unflatten
+from fedpriv.models.base import initial_weights, layout, unflatten
 from fedpriv.models.nets import ConvNet2
 
 MODEL = ConvNet2(widths=(3, 4, 6), mean=0.3, std=0.4)

@@ -20,7 +20,7 @@ from fedpriv.frozen import parse
 from fedpriv.local.client import Client, Task
 from fedpriv.local.work import FedSGD, Speed
 from fedpriv.models import functional
-from fedpriv.models.flat import unflatten
+from fedpriv.models.base import unflatten
 from fedpriv.models.module import Module
 from fedpriv.store import summary
 from fedpriv.train import inputs

@@ -19,8 +19,7 @@ from fedpriv.paper.figures import LinesFigure
 from fedpriv.paper.paper import homes, load_paper
 from fedpriv.paper.spends import SPEND_COLUMNS
 from fedpriv.report.figures import draw_figure, house_style
-from fedpriv.report.figures.layout import Label, place_labels, separate
-from fedpriv.report.figures.looks import LOOKS, curve_meaning, of_curves
+from fedpriv.report.figures.looks import LOOKS, Label, curve_meaning, of_curves, place_labels, separate
 from fedpriv.report.results import SCHEMAS, to_categories
 
 PAPERS = Path(__file__).parents[2] / "config/papers"

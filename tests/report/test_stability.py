@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedpriv.report.long import seed_statistic
-from fedpriv.report.numbers import instability
+from fedpriv.report.numbers import instability, seed_statistic
 from fedpriv.report.results import Results
 
 LARGEST = 0.464

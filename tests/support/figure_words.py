@@ -5,7 +5,7 @@ from itertools import combinations
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from fedpriv.report.figures.layout import points
+from fedpriv.report.figures.looks import points
 
 
 def overlaps(figure: Figure) -> list[str]:

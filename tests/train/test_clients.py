@@ -11,7 +11,7 @@ from support.made_run import BINARY, RUN, go
 from fedpriv.config.run import Run
 from fedpriv.local.client import ClientState, initial_optimizer_state
 from fedpriv.local.work import FedAvg
-from fedpriv.models.flat import Layout
+from fedpriv.models.base import Layout
 from fedpriv.train.record import RoundState
 from fedpriv.train.round import receive_broadcast
 

@@ -7,8 +7,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from fedpriv.account.spend import attacker_accuracy
 from fedpriv.report import numbers
-from fedpriv.report.figures.layout import Label
-from fedpriv.report.figures.looks import GREY, color_of
+from fedpriv.report.figures.looks import GREY, Label, color_of
 from fedpriv.report.reading import epsilon_at, status_of
 from fedpriv.report.render import escape_figure
 

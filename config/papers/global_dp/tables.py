@@ -6,7 +6,7 @@ from fedpriv.account import plans
 from fedpriv.account.spend import mark_epsilon, status
 from fedpriv.paper.tables import full_title
 from fedpriv.report import numbers
-from fedpriv.report.long import display_frame, tidy
+from fedpriv.report.numbers import display_frame, tidy
 from fedpriv.report.render import PrintedTable
 
 EPSILON, ROUNDS, MOST = (

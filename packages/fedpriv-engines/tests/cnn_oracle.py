@@ -7,7 +7,7 @@ import math
 import torch
 from torch.nn import functional as F
 
-from fedpriv.models.flat import unflatten
+from fedpriv.models.base import unflatten
 from fedpriv.models.nets import Cnn
 
 

@@ -8,8 +8,8 @@ import torch
 from fedpriv_engines.native.steps import Adam, SmallNet
 from torch.nn import functional as F
 
+from fedpriv.models.base import unflatten
 from fedpriv.models.bnn import Bnn
-from fedpriv.models.flat import unflatten
 from fedpriv.models.nets import Cnn
 
 FLOAT = SmallNet(100, 10)

@@ -13,8 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn import functional as F
 
-from fedpriv.models.base import initial_weights
-from fedpriv.models.flat import unflatten
+from fedpriv.models.base import initial_weights, unflatten
 from fedpriv.models.nets import Mlp
 
 in_c = pytest.mark.skipif(not native.available("mlp"), reason=native.why_not("mlp"))

@@ -20,7 +20,7 @@ from small_net_oracle import (
     shapes,
 )
 
-from fedpriv.models.flat import unflatten
+from fedpriv.models.base import unflatten
 
 if not native.available("small_net"):
     pytest.skip(native.why_not("small_net"), allow_module_level=True)

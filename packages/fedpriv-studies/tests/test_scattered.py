@@ -9,7 +9,7 @@ from torch import nn
 from fedpriv.config.run import Run
 from fedpriv.errors import BadInput
 from fedpriv.frozen import parse
-from fedpriv.models.flat import unflatten
+from fedpriv.models.base import unflatten
 
 LAYERS = {
     "scatter_linear": (ScatterLinear(), lambda: nn.Linear(WIDTH, 10)),

@@ -29,8 +29,7 @@ from fedpriv.docs.papers import REFERENCE
 from fedpriv.paper.paper import load_paper
 from fedpriv.paper.tables import accuracy_tables
 from fedpriv.report import claims
-from fedpriv.report.long import printed_number
-from fedpriv.report.numbers import percent, verdict_counts
+from fedpriv.report.numbers import percent, printed_number, verdict_counts
 from fedpriv.report.render import escape_markdown, grids, read_table
 
 # Pages by their sources.

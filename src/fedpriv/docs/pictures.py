@@ -31,7 +31,7 @@ PICTURES = {
         },
     ),
 }
-COLUMNS = {"baseline": "none", "dp": "DP", "bdp": "Bayes", "median": "DP", "guarantee": "PLD"}
+COLUMNS = {"baseline": "none", "dp": "DP", "bdp": "Bayes", "median": "DP", "guarantee": ""}
 ROWS = {"MNIST (i.i.d.)": "MNIST", "MNIST (non-i.i.d.)": "MNIST non-i.i.d.", "APTOS 2019": "APTOS"}
 
 

@@ -21,8 +21,7 @@ from fedpriv.local.work import FedAvg, LocalWork, Speed
 from fedpriv.mechanisms.private_gradient import Gradient, PrivateGradient
 from fedpriv.mechanisms.sampling import poisson_batch
 from fedpriv.models import Model
-from fedpriv.models.base import Example
-from fedpriv.models.flat import Layout, Shapes, layout
+from fedpriv.models.base import Example, Layout, Shapes, layout
 from fedpriv.models.layers import signs
 from fedpriv.store.gpus import kernels
 from fedpriv.streams import Noise

@@ -29,8 +29,7 @@ from fedpriv.local.client import (
 from fedpriv.local.work import FedAvg, FedSGD, LocalWork, Speed
 from fedpriv.mechanisms.clipping import clip
 from fedpriv.mechanisms.private_gradient import Gradient, PrivateGradient, privatise_stack
-from fedpriv.models.base import Params
-from fedpriv.models.flat import unflatten
+from fedpriv.models.base import Params, unflatten
 from fedpriv.store.gpus import kernels
 
 Launched = tuple[torch.Tensor, torch.Tensor, torch.Tensor, list[list[Gradient]]]  # updates, clean, losses

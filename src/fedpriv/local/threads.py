@@ -33,8 +33,7 @@ from fedpriv.local.client import (
 from fedpriv.local.work import FedAvg, FedSGD, LocalWork, Speed
 from fedpriv.mechanisms.clipping import clip
 from fedpriv.mechanisms.private_gradient import Gradient, PrivateGradient, privatise
-from fedpriv.models.base import Params
-from fedpriv.models.flat import unflatten
+from fedpriv.models.base import Params, unflatten
 from fedpriv.store.machine import cores, engines
 
 

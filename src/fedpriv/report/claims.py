@@ -17,7 +17,6 @@ from fedpriv.paper.claims import Case, Claim
 from fedpriv.paper.metrics import ACCOUNT, ACCURACY, COLUMN, COUNTED, PRIVATE
 from fedpriv.paper.tables import Cell, Rendered, TableSpec, accuracy_tables
 from fedpriv.report import numbers, render
-from fedpriv.report.long import STATISTIC, printed_number
 from fedpriv.report.metrics import METRICS
 from fedpriv.report.notes import footnotes, preset_notes, stand_ins, substitutes
 from fedpriv.report.numbers import (
@@ -26,9 +25,11 @@ from fedpriv.report.numbers import (
     NOT_JUDGED,
     NOT_RUN,
     ONE_SEED,
+    STATISTIC,
     UNDECIDED,
     beats_majority,
     instability,
+    printed_number,
 )
 from fedpriv.report.reading import divergence_rounds, ledger_rows, reading
 from fedpriv.report.results import Results, rows_of

@@ -19,7 +19,7 @@ from fedpriv.audit.finding import how_counted
 from fedpriv.paper.spends import Measure, SpendSelector
 from fedpriv.paper.tables import Cell
 from fedpriv.report import numbers, reading
-from fedpriv.report.long import Number, spend_words
+from fedpriv.report.numbers import Number, spend_words
 from fedpriv.report.reading import fact, ledger_rows
 from fedpriv.report.results import Results, rows_of
 from fedpriv.report.sample import EPSILON, Sample, sample

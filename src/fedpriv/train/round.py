@@ -12,7 +12,7 @@ from fedpriv import partition
 from fedpriv.config.run import Run, Server
 from fedpriv.local.client import Client, ClientState, LocalEngine, OptimizerState
 from fedpriv.mechanisms.gaussian import sample_positions
-from fedpriv.models.flat import Layout
+from fedpriv.models.base import Layout
 from fedpriv.schemes.base import RoundContext
 from fedpriv.schemes.exchange import exchange
 from fedpriv.streams import Streams

@@ -17,9 +17,8 @@ from fedpriv.paper.spends import SPEND_COLUMNS
 from fedpriv.paper.tables import full_title
 from fedpriv.report import claims as compare
 from fedpriv.report.claims import read_csv
-from fedpriv.report.long import STATISTIC, printed_number
 from fedpriv.report.notes import shared_settings
-from fedpriv.report.numbers import Interval, interval, verdict_alone
+from fedpriv.report.numbers import STATISTIC, Interval, interval, printed_number, verdict_alone
 from fedpriv.report.render import read_texts
 from fedpriv.report.results import flatten
 from fedpriv.schemes import SCHEMES

@@ -16,9 +16,8 @@ from matplotlib.text import Text
 from fedpriv.account.spend import legend
 from fedpriv.paper.figures import AxesPair, FigureSpec, RoundsFigure
 from fedpriv.report import claims
-from fedpriv.report.figures import layout, notes, rounds
-from fedpriv.report.figures.layout import Label
-from fedpriv.report.figures.looks import GREY
+from fedpriv.report.figures import looks, notes, rounds
+from fedpriv.report.figures.looks import GREY, Label
 from fedpriv.report.render import escape_figure
 from fedpriv.report.results import Results
 from fedpriv.store.files import writing
@@ -100,7 +99,7 @@ def draw_figure(results: Results, declared: FigureSpec) -> Figure:
     # Curves are named at the end of the last panel where it has all of them, else in a legend below.
     entries = legend_entries(row)
     alone = set(legend_entries(row[-1:])) >= {*entries} and against_rounds
-    ends = layout.label_ends(row[-1], rounds.MARKS) if alone else {}
+    ends = looks.label_ends(row[-1], rounds.MARKS) if alone else {}
     entries = {name: entries[name] for name in rounds.MARKS if name in entries} if alone else entries
     figure.set_size_inches(PAGE if alone or len(parts) > 1 else COLUMN, HEIGHT)
     below = add_legend(figure, entries).get_window_extent().height if entries else 0.0
@@ -108,12 +107,12 @@ def draw_figure(results: Results, declared: FigureSpec) -> Figure:
 
     # From here on every length is known; what is wider than its place makes the figure higher.
     figure.draw_without_rendering()
-    if lacking := layout.wrap(titles) + layout.spread_labels(row[-1], ends):
+    if lacking := looks.wrap(titles) + looks.spread_labels(row[-1], ends):
         figure.set_figheight(figure.get_figheight() + lacking / figure.dpi)
         figure.draw_without_rendering()
-        layout.spread_labels(row[-1], ends)
+        looks.spread_labels(row[-1], ends)
     for axes, some in labels.items():
-        layout.place_labels(axes, some)
+        looks.place_labels(axes, some)
     figure.draw_without_rendering()  # what was placed may move a panel a little
     return figure
 

@@ -10,8 +10,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, MultipleLo
 
 from fedpriv.account.spend import mark_epsilon
 from fedpriv.paper.figures import AxesPair, DrawnRun, RoundsFigure
-from fedpriv.report.figures.layout import Label
-from fedpriv.report.figures.looks import GREY, color_of, of_curves
+from fedpriv.report.figures.looks import GREY, Label, color_of, of_curves
 from fedpriv.report.metrics import METRICS
 from fedpriv.report.numbers import delta, instability
 from fedpriv.report.reading import (

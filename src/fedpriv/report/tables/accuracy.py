@@ -14,7 +14,6 @@ from fedpriv.mechanisms.sampling import COHORTS
 from fedpriv.paper.spends import SPEND_COLUMNS, SpendSelector
 from fedpriv.paper.tables import BASELINE, AccuracyTable, Cell, Row, full_title
 from fedpriv.report import numbers
-from fedpriv.report.long import STATISTIC, Number, seed_statistic, spend_words, tidy
 from fedpriv.report.notes import (
     LEVELS,
     RELATIONS,
@@ -29,11 +28,16 @@ from fedpriv.report.numbers import (
     CUT,
     MEANT,
     REACHED,
+    STATISTIC,
     SUBSTITUTE,
     UNSTABLE,
+    Number,
     instability,
     is_unstable,
     reach_verdict,
+    seed_statistic,
+    spend_words,
+    tidy,
     verdict_alone,
 )
 from fedpriv.report.reading import MEANING, epsilon_at, ledger_rows, meaning, reading

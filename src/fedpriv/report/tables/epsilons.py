@@ -10,8 +10,8 @@ from fedpriv.audit.finding import THREATS, Finding, broken_guarantees
 from fedpriv.paper.spends import SPEND_COLUMNS, SpendSelector
 from fedpriv.paper.tables import AuditsTable, LabelledRun, SpendsTable, full_title
 from fedpriv.report import numbers
-from fedpriv.report.long import STATISTIC, Number, display_frame, spend_words, tidy
 from fedpriv.report.notes import LEVELS, RELATIONS, accountings, footnotes, preset_notes, stand_ins
+from fedpriv.report.numbers import STATISTIC, Number, display_frame, spend_words, tidy
 from fedpriv.report.reading import MEANING, epsilon_at, ledger_rows, meaning
 from fedpriv.report.render import PrintedTable
 from fedpriv.report.results import Results, rows_of

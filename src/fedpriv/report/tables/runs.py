@@ -8,9 +8,9 @@ from fedpriv.paper.metrics import COLUMNS as NEEDS
 from fedpriv.paper.spends import SPEND_COLUMNS, SpendSelector
 from fedpriv.paper.tables import Cell, EpsilonBudget, LabelledRun, RunColumn, RunsTable, full_title
 from fedpriv.report import numbers
-from fedpriv.report.long import STATISTIC, Number, display_frame, tidy
 from fedpriv.report.metrics import METRICS
 from fedpriv.report.notes import LEVELS, RELATIONS, accountings, footnotes, preset_notes, stand_ins
+from fedpriv.report.numbers import STATISTIC, Number, display_frame, tidy
 from fedpriv.report.reading import MEANING
 from fedpriv.report.render import PrintedTable
 from fedpriv.report.results import Results, config_of, flatten

@@ -3,7 +3,7 @@
 from fedpriv.account import plans
 from fedpriv.paper.tables import full_title
 from fedpriv.report import numbers
-from fedpriv.report.long import display_frame, tidy
+from fedpriv.report.numbers import display_frame, tidy
 from fedpriv.report.render import PrintedTable
 
 EPSILON, DELTA, MOST = 0.1, 1e-5, 100_000
