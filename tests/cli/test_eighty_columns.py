@@ -19,7 +19,7 @@ EXAMPLES = {
 }
 HEAVY = {"torch", "pandas", "matplotlib", "pyarrow", "scipy"}
 OF_REFERENCE = [
-    "list",
+    "list papers --paper bdp2019",
     "list runs --paper bdp2019",
     "list tables",
     "show",

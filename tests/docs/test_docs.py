@@ -113,7 +113,7 @@ def test_the_page_on_extending_writes_a_data_file_in_ten_lines_and_its_model_rea
     example, tmp_path, monkeypatch
 ):
     monkeypatch.chdir(tmp_path)
-    example("extending.md", "import numpy")
+    example("extending.md", r"import numpy as np\n\nrng")
     found = Npz(npz="mine.npz").arrays()
     assert found.x_train.shape == (1000, 3, 32, 32) and len(set(found.owner)) == 50
     net = example("extending.md", "import torch").Net(classes=3, width=64)

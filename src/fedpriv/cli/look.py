@@ -43,19 +43,15 @@ def listed(
     as_json: AsJson = False,
 ) -> None:
     """List papers, runs, tables, datasets and schemes, and what is stored."""
+    from fedpriv.paper.paper import homes
     from fedpriv.workflow.inventory import inventory, results_of
 
-    found = inventory(configs, reference, resources)
+    kinds = [kind] if kind else list(get_args(Kind))
     if paper:
         paper = results_of(paper, reference).name if "/" in paper else paper
-        paper = named("paper", paper, [one["paper"] for one in found["papers"]])
-        found = {
-            name: [one for one in lines if one["paper"] == paper]
-            for name, lines in found.items()
-            if name in ("papers", "runs", "tables")
-        }
-    if kind:
-        found = {kind: found.get(kind, [])}
+        paper = named("paper", paper, list(homes(configs / "papers")))
+        kinds = [one for one in kinds if one in ("papers", *LONG)]
+    found = inventory(configs, reference, resources, kinds, paper)
     shown = [Table(name, lines) for name, lines in found.items() if kind or name not in LONG]
     note = [] if kind else [f"More: {', '.join(f'fedpriv list {name} [--paper PAPER]' for name in LONG)}"]
     print_result(found, [*shown, *note], as_json)

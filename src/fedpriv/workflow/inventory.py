@@ -1,8 +1,9 @@
 """What there is: results by the words of a person, what is behind a number, what is stored."""
 
 from collections import Counter
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import fields
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -237,20 +238,25 @@ Lines = list[dict[str, Any]]
 Seeds = Mapping[str, Mapping[str, list[int]]]  # run -> preset -> seeds
 
 
-def inventory(configs: Path, reference: Path, resources: Path) -> dict[str, Lines]:
-    """Return what is declared in `configs` and registered, a line each, by kind.
+def inventory(
+    configs: Path, reference: Path, resources: Path, kinds: Iterable[str], paper: str = ""
+) -> dict[str, Lines]:
+    """Lines of what is declared in `configs` and registered, by kind; of one paper or of all.
 
-    Stored are runs and rendered tables below `reference`, and raw data below `resources`.
+    Stored are runs and rendered tables below `reference`, and raw data below `resources`. Nothing is read
+    for a kind that nobody asks for.
     """
-    papers = {name: load_paper(name, home) for name, home in homes(configs / "papers").items()}
-    kept = {name: seeds(reference, name) for name in papers}
-    return {
-        "papers": [paper_counts(paper, kept[name]) for name, paper in papers.items()],
-        "runs": [line for name, paper in papers.items() for line in run_lines(paper, kept[name])],
-        "tables": [line for paper in papers.values() for line in rendered_lines(paper, reference)],
-        "datasets": [dataset_line(name, resources) for name in DATASETS],
-        "schemes": [scheme_line(name) for name in SCHEMES],
+    homes_of = {name: home for name, home in homes(configs / "papers").items() if paper in ("", name)}
+    papers = [load_paper(name, home) for name, home in homes_of.items()]
+    stored = cache(partial(seeds, reference))
+    lines: dict[str, Callable[[], Lines]] = {
+        "papers": lambda: [paper_counts(one, stored(one.paper)) for one in papers],
+        "runs": lambda: [line for one in papers for line in run_lines(one, stored(one.paper))],
+        "tables": lambda: [line for one in papers for line in rendered_lines(one, reference)],
+        "datasets": lambda: [dataset_line(name, resources) for name in DATASETS],
+        "schemes": lambda: [scheme_line(name) for name in SCHEMES],
     }
+    return {kind: lines[kind]() for kind in kinds}
 
 
 def seeds(reference: Path, paper: str) -> Seeds:
