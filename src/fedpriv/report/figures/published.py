@@ -64,7 +64,9 @@ def draw_table(axes: Axes, cells: list[dict[Any, Any]], title: str, measured: st
         axes.text(
             place,
             lines,
-            "\n".join(map(escape_figure, wrap(str(rows[start]), 10, break_on_hyphens=False))),
+            "\n".join(
+                map(escape_figure, wrap(str(rows[start]), 10, break_long_words=False, break_on_hyphens=False))
+            ),
             transform=below,
             ha="center",
             va="top",
