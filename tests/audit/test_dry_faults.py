@@ -72,6 +72,12 @@ def test_where_more_leaks_than_is_stated_the_lower_bound_itself_exceeds_it(fault
     assert found.lower_bound > found.epsilon
 
 
+def test_a_cohort_of_another_size_than_its_law_has_is_found():
+    sound = dry.mechanism_by_name("client_dp", PLAN, DELTA, {"cohort": {"law": "fixed"}})
+    found = dry.audit_mechanism(sound._replace(law=faults.AtTimesFewer(size=sound.law.size)), DELTA, 4000)
+    assert found.refuted and "a cohort is not of the" in found.broken
+
+
 def test_a_scheme_is_held_to_its_own_facts_where_nobody_else_states_any():
     scheme = faults.HalfVariance(clip_l2=1.0, noise_multiplier=2.0)
     mechanism = dry.mechanism_by_name("client_dp", PLAN, DELTA)._replace(scheme=scheme, stated=None)

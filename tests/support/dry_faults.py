@@ -7,7 +7,7 @@ import torch
 from scipy import special, stats
 
 from fedpriv.mechanisms.clipping import Bounded, clip, norms_of
-from fedpriv.mechanisms.sampling import Poisson
+from fedpriv.mechanisms.sampling import Fixed, Poisson
 from fedpriv.schemes import ClientDP, DpflBnn, Instance, NbAFL
 from fedpriv.streams import Streams
 
@@ -185,6 +185,11 @@ class DrawsTwice(Poisson):
 class FixedSize(Poisson):
     def draw(self, population, rng):
         return np.sort(rng.choice(population, round(self.rate * population), replace=False))
+
+
+class AtTimesFewer(Fixed):
+    def draw(self, population, rng):
+        return super().draw(population, rng)[2 * (rng.random() < 0.02) :]
 
 
 class InPairs(Poisson):
