@@ -81,7 +81,7 @@ def look(name: str, resources: Path, threads: int, mirrors: Sequence[str] = ()) 
 
 
 def described(name: str, fetched: Sequence[str]) -> str:
-    """Return what `fetch` has brought, in words."""
+    """Describe the files that `fetch` has brought, in words."""
     if name in photograph_datasets():
         listed = photographs.load(Path(fetched[0]))
         return f"{listed.folder}: {listed.counts} (all listed in {fetched[0]})"
@@ -94,7 +94,7 @@ def decode(name: str, resources: Path) -> Path:
 
 
 def prepare(dataset: own.Named, resources: Path, mirrors: Sequence[str]) -> Path:
-    """Return what is made of a dataset alone, making it if it is not there yet.
+    """Return the path of the arrays of a dataset, which are made if they are not there yet.
 
     That is resources/<name>.npz of images and of data of one's own, and the manifest of photographs, which
     are found once more where its folder is not on this machine.

@@ -76,12 +76,12 @@ class Arrays(_Fields):
 
     @property
     def copies(self) -> int:
-        """Return how many training examples stand side by side for each original image."""
+        """Number of training examples side by side for each original image."""
         return len(self.group) // (int(self.group[-1]) + 1)
 
 
 def problem(arrays: Arrays) -> str:
-    """Return what is wrong with `arrays` in a few words, or the empty string."""
+    """Name a fault of `arrays` in a few words; empty: there is none."""
     for split in ("train", "test"):
         x, y = getattr(arrays, f"x_{split}"), getattr(arrays, f"y_{split}")
         found = f"x_{split} of {x.dtype} {list(x.shape)}"
@@ -112,7 +112,7 @@ def problem(arrays: Arrays) -> str:
 
 
 def channels_last(x: np.ndarray) -> bool:
-    """Return whether images `[n, ...]` look as [h, w, c]: few in the last axis alone."""
+    """Say if images `[n, ...]` look as [h, w, c]: few in the last axis alone."""
     return x.ndim == 4 and x.shape[3] <= 4 < x.shape[1] and x.shape[3] < x.shape[2]
 
 
@@ -161,7 +161,7 @@ def load(path: Path) -> Arrays:
 
 
 def named(path: Path) -> bool:
-    """Return whether a file of arrays says of which data they are: older ones do not."""
+    """Say if a file of arrays names its data: older ones do not."""
     return bool(npz.load_all(path, "arrays", only=(OF,)))
 
 

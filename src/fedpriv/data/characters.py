@@ -149,7 +149,7 @@ def opened(path: Path) -> sqlite3.Connection:
 
 
 def problem(path: Path) -> str:
-    """Return what a glance shows to be wrong: no database, a cut one, or one without writers."""
+    """Name a fault that a glance shows: no database, a cut one, or one without writers; empty: none."""
     try:
         with closing(opened(path)) as database:
             first = database.execute("SELECT client_id, data, num_examples FROM federated_data LIMIT 1")

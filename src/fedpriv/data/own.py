@@ -49,16 +49,16 @@ class Npz(Frozen):
 
     @property
     def name(self) -> str:
-        """Return what files made of this content are called."""
+        """Name of the files made of this content."""
         return f"npz-{self.sha256[:16]}"
 
     @property
     def label(self) -> str:
-        """Return what tables call it."""
+        """Name in tables."""
         return f"{Path(self.npz).name} (sha256 {self.sha256[:16]})"
 
     def arrays(self) -> Arrays:
-        """Return what is in the file; one that is missing, changed or of another layout is BadInput."""
+        """Return the arrays of the file; one that is missing, changed or of another layout is BadInput."""
         path, found = Path(self.npz), self.read()
         missing = [name for name in SPLITS if name not in found]
         if missing or set(found) - {*SPLITS, *MORE}:
@@ -102,7 +102,7 @@ def _digest(path: Path, *_: int) -> str:
 
 
 def owners(path: Path) -> np.ndarray:
-    """Return who each training example of a file is of, int64 `[n]` from 0; else BadInput says why not."""
+    """Return the owner of each training example of a file, int64 `[n]` from 0; BadInput where it has none."""
     found = npz.load_all(path, ALLOWED, ours=False, only=("owner",))
     if "owner" not in found:
         raise BadInput(f"{path}: found no owner, allowed: that of each training example")
@@ -157,7 +157,7 @@ def own_arrays(where: str, found: dict[str, np.ndarray]) -> Arrays:
 
 
 def labelled(where: str, found: dict[str, np.ndarray]) -> int:
-    """Return how many classes there are; BadInput names a label of which nothing can be learnt.
+    """Return the number of classes; BadInput names a label of which nothing can be learnt.
 
     Where `classes` does not say it they are counted, and no label may be left out. Labels of the test split
     on which nobody trains are told to the user; it is BadInput if it has no others.
@@ -187,13 +187,13 @@ def labelled(where: str, found: dict[str, np.ndarray]) -> int:
 
 
 def classes_in(labels: np.ndarray) -> set[int]:
-    """Return which labels there are; of examples with many, those that are ignored are none."""
+    """Return the distinct labels; of examples with many, those that are ignored are none."""
     there = set(map(int, np.unique(labels)))  # numbers of Python: 64 bits without a sign would wrap around
     return there - {IGNORED} if labels.ndim > 1 else there
 
 
 def declared(where: str, classes: np.ndarray) -> int:
-    """Return how many classes a file says that there are."""
+    """Return the number of classes that a file declares."""
     if classes.dtype.kind not in "iu" or classes.size != 1 or not 1 <= classes.item() <= MOST_CLASSES:
         what = classes.item() if classes.size == 1 else f"{classes.dtype} {list(classes.shape)}"
         raise BadInput(

@@ -159,7 +159,7 @@ def look(dataset: Photographs, folder: Path, threads: int = 0) -> Manifest:
 
 
 def listing(what: str, names: Sequence[str]) -> str:
-    """Return how many there are of something, and the names of the first."""
+    """Count the members of a list, and name the first ones."""
     more = f" and {len(names) - NAMED:,} more" if len(names) > NAMED else ""
     return f"{len(names):,} {what}: {', '.join(names[:NAMED])}{more}"
 

@@ -96,7 +96,7 @@ def mirrors(configured: Sequence[str] = ()) -> list[str]:
 
 
 def is_url(place: str) -> bool:
-    """Return whether a mirror is asked over the network; all others are folders."""
+    """Say if a mirror is asked over the network; all others are folders."""
     return place.startswith(("http://", "https://"))
 
 
@@ -175,7 +175,7 @@ def recorded(record: Path) -> str | None:
 
 
 def wrong(path: Path, file: RawFile, record: Path) -> str:
-    """Return why `path` is not `file`, whose hash is published or in `record`, or the empty string."""
+    """Name the difference of `path` from `file`, whose hash is published or in `record`; empty: none."""
     sha256 = file.sha256 or recorded(record)
     try:
         found = digest(path)

@@ -30,7 +30,7 @@ LIBRARIES = ("dp-accounting", "numpy", "pandas", "pyarrow", "safetensors", "scip
 
 @cache
 def engines() -> Any:
-    """Return what makes local work fast on a CPU, of an installed package; None: PyTorch does the work."""
+    """Return the engines of an installed package for a CPU; None: PyTorch does the work."""
     with suppress(ImportError):
         return next((point.load() for point in entry_points(group="fedpriv_engines", name="cpu")), None)
 

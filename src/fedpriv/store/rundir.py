@@ -199,7 +199,7 @@ class RunDir:
 
     @cached_property
     def summary(self) -> dict[str, Any]:
-        """What the run says of itself, once its files were found to belong together."""
+        """The summary of the run, once its files were found to belong together."""
         if self.path == self.stored:
             told = stored_summary(self.path)
             self._check_name(told)
@@ -271,7 +271,7 @@ class RunDir:
 
     @cached_property
     def _said(self) -> dict[str, Any]:
-        """What the summary of the directory says, unchecked."""
+        """The summary of the directory, unchecked."""
         return summary.load_summary(self.path / SUMMARY)
 
     def _look(self) -> None:

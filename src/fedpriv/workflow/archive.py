@@ -104,7 +104,7 @@ def finished_run(directory: Path) -> Stored:
 
 
 def opened(run: RunDir) -> Stored:
-    """Return what a run left, as it is stored: of its files themselves it says nothing."""
+    """Return the content of a run as it is stored: of its files themselves it says nothing."""
     told = {key: value for key, value in run.summary.items() if key not in OF_FILES}
     return Stored(told, run.trace(), run.distances())
 

@@ -35,7 +35,7 @@ def elements(folder: Path) -> list[Path]:
 
 
 def rendered_names(folder: Path) -> list[str]:
-    """Return what the rendered tables and figures of RESULTS/PAPER are called."""
+    """Return the names of the rendered tables and figures of RESULTS/PAPER."""
     return [path.stem for path in elements(folder)]
 
 
@@ -48,7 +48,7 @@ def rendered(reference: Path) -> dict[str, list[Path]]:
 
 
 def ranked(folder: Path) -> tuple[int, str, str]:
-    """Return what sorts reference results: the fullest first."""
+    """Return the sorting key of reference results: the fullest first."""
     preset = folder.parent.name
     return (FULL.index(preset) if preset in FULL else len(FULL), preset, folder.name)
 
@@ -72,7 +72,7 @@ MACHINE = ("hardware", "engine", "code")
 
 
 def paper(folder: Path) -> dict[str, Any]:
-    """Return what there is of RESULTS/PAPER, and what came of it."""
+    """Return the elements of RESULTS/PAPER, and its verdicts."""
     accuracies = compare.papers_cells(folder)
     claims = compare.claims(folder) if (folder / "claims.csv").exists() else pd.DataFrame({"outcome": []})
     return {
@@ -155,12 +155,12 @@ def summaries(folder: Path, configs: Path) -> Iterator[tuple[dict[str, Any], Pat
 
 
 def number(line: Mapping[Any, Any]) -> dict[str, Any]:
-    """Return what is said of a line of a table's CSV, nothing that does not apply."""
+    """Return the cells of a line of a table's CSV that apply."""
     return {str(key): value for key, value in line.items() if value != "" and not pd.isna(value)}
 
 
 def deltas_joined(numbers: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the same numbers; an ε has its δ, where the table has a line of its own for that."""
+    """Join the δ to every ε, where the table has a line of its own for it."""
 
     def key(one: Mapping[str, Any]) -> tuple[Any, ...]:
         return tuple(one.get(name) for name in ("source", "run", "unit", *SPEND_COLUMNS))
@@ -173,7 +173,7 @@ def deltas_joined(numbers: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def facts(told: Mapping[str, Any], trace: Path) -> dict[str, Any]:
-    """Return what a reviewer asks of one run and seed."""
+    """Return the facts that a reviewer asks of one run and seed."""
     wanted = ("identity", "results_version", "rounds", "test_accuracy", "evaluated_on", "seconds")
     environment = told.get("environment", {})
     return {key: told.get(key) for key in wanted} | {
@@ -271,7 +271,7 @@ def seeds(reference: Path, paper: str) -> Seeds:
 
 
 def paper_counts(paper: Paper, kept: Seeds) -> dict[str, Any]:
-    """Return how much a paper declares, and how many of its runs are stored."""
+    """Count the declarations of a paper, and its stored runs."""
     counts = {name: len(getattr(paper, name)) for name in ("runs", "tables", "figures", "claims")}
     counts["runs stored"] = len(kept)
     return {"paper": paper.paper, "title": paper.title, "year": paper.year, **counts}
@@ -306,7 +306,7 @@ def rendered_lines(paper: Paper, reference: Path) -> Iterator[dict[str, Any]]:
 
 
 def dataset_line(name: str, resources: Path) -> dict[str, Any]:
-    """Return what a dataset is, and whether anything was fetched for it."""
+    """Describe a dataset, and say if anything was fetched for it."""
     one = DATASETS[name]
     return {
         "dataset": name,
@@ -318,7 +318,7 @@ def dataset_line(name: str, resources: Path) -> dict[str, Any]:
 
 
 def scheme_line(name: str) -> dict[str, Any]:
-    """Return whose presence a scheme protects, and what it does."""
+    """Describe a scheme: the unit that it protects, and its steps."""
     scheme = SCHEMES[name]
     does = " ".join((scheme.__doc__ or "").split("\n\n")[0].split())
     return {"scheme": name, "unit": getattr(scheme, "unit", ""), "does": does}

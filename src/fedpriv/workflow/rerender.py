@@ -89,7 +89,7 @@ def rerender(reference: Path, configs: Path, out: Path, only: Sequence[str] = ()
 def shared(
     pool: Executor, title: str, unit: str, function: Callable[..., T], each: Sequence[tuple[Any, ...]]
 ) -> list[T]:
-    """Return what the function gives of `each`, in their order; how many are done is shown."""
+    """Return the results of the function for `each`, in their order; progress is shown."""
     futures = [pool.submit(function, *one) for one in each]
     with progress(title, 0, len(each), unit) as report:
         for done, future in enumerate(as_completed(futures), start=1):
@@ -150,7 +150,7 @@ def render(names: Iterable[str], paper: PresetPaper, out: Path) -> None:
 
 
 def compared(paper: PresetPaper, reference: Path, out: Path) -> RenderedPaper:
-    """Return what came of a paper's stored runs; without any, nothing differs."""
+    """Return the outcome of a paper's stored runs; without any, nothing differs."""
     preset, planned = paper.plan.preset, len(paper.plan.runs[paper.name]) * len(paper.plan.seeds)
     if not paper.runs:
         return RenderedPaper(0, planned, [], [])

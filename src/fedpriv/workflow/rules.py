@@ -18,7 +18,7 @@ from fedpriv.store.files import digest, writing
 
 
 def command(config: Mapping[str, Any], files: Sequence[str | Path], root: Path) -> Callable[..., str]:
-    """Return what gives rules their commands: a step of the preset in the last of `files`, told some words.
+    """Return the function from words to the command of a rule: a step of the preset in the last of `files`.
 
     What the config says else, as `--config` does, is said again, and the `root` where it is not the current
     folder. What a step begins is on stdout, and all else in the log of its rule. The step takes the place of
@@ -83,12 +83,12 @@ def planned(plan: Plan, apart: bool, step: str, paper: str = "") -> list[str]:
 
 
 def plan_digest(plan: Plan, step: str, paper: str = "") -> str:
-    """Return what stands for all that changes what a step after training makes of its files."""
+    """Return a digest of all settings that change the files of a step after training."""
     return digest([RENDER_VERSION, declared(plan, step, paper)])
 
 
 def declared(plan: Plan, step: str, paper: str) -> Any:
-    """Return what of a plan a step after training reads, as plain data."""
+    """Return the part of a plan that a step after training reads, as plain data."""
     if step in ("audit", "collect"):
         runs = plan.keys(paper) if step == "collect" else audited_runs(plan, paper)
         return [{one.word: one.identity for one in runs}, cuts(plan, paper)]

@@ -136,7 +136,7 @@ def _norms(network: nn.Module) -> list[nn.BatchNorm2d]:
 
 
 def statistics(network: nn.Module, pixels: torch.Tensor) -> Statistics:
-    """Return what BatchNorm layers see of pixels, uint8 [n, 3, s, s]; `network` is left as it is."""
+    """Return the statistics of BatchNorm layers on pixels, uint8 [n, 3, s, s]; `network` is left as it is."""
     twin = copy.deepcopy(network).to(memory_format=torch.channels_last).train()
     for layer in _norms(twin):
         layer.momentum = 1.0  # keep this batch, nothing of before
