@@ -1,6 +1,7 @@
 """A noise multiplier may be said as an ε: the least one that meets it is found when a run is planned."""
 
 import pytest
+from support.tiny import WITHOUT_SCHEME
 
 from fedpriv.account import plans
 from fedpriv.account.plans import epsilon
@@ -8,20 +9,12 @@ from fedpriv.config.run import Run, least_multiplier
 from fedpriv.errors import BadInput
 from fedpriv.frozen import parse
 
-RUN = {
-    "dataset": "digits",
-    "partition": {"law": "iid", "clients": 100, "examples": 10, "repeat": True},
-    "model": "cnn",
-    "rounds": 50,
-    "account": {"delta": 1e-3},
-    "cohort": {"law": "poisson", "rate": 0.3},
-}
 NORMALISED = {"local": {"name": "fedavg", "steps": 1, "batch_size": 5, "learning_rate": 0.1}}
 
 
 def planned(noise, **changed):
     scheme = {"name": "client_dp", "clip_l2": 0.5, "noise_multiplier": noise}
-    return parse(Run.model_validate, RUN | {"scheme": scheme} | changed, "a run")
+    return parse(Run.model_validate, WITHOUT_SCHEME | {"scheme": scheme} | changed, "a run")
 
 
 @pytest.mark.parametrize("accountant", ["pld", "rdp", "moments"])

@@ -9,6 +9,16 @@ GOAL = ["--epsilon", "8", "--delta", "1e-3", "--sample-rate", ".3", "--rounds", 
 BITS = ["--gamma", ".1", "--rounds", "100", "--delta", "1e-5"]
 RUN = ["run", "config/tiny.yaml", "--paper", "tiny", "--run", "dp", "--out", "out"]
 
+# The config of a run but for its scheme, whose noise a plan may have to find.
+WITHOUT_SCHEME = {
+    "dataset": "digits",
+    "partition": {"law": "iid", "clients": 100, "examples": 10, "repeat": True},
+    "model": "cnn",
+    "rounds": 50,
+    "account": {"delta": 1e-3},
+    "cohort": {"law": "poisson", "rate": 0.3},
+}
+
 PRESET = {"preset": "tiny", "papers": ["tiny"], "speed": {"device": "cpu", "threads": 1}}
 PAPER = tiny_paper(
     "tiny",

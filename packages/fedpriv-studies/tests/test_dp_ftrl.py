@@ -2,6 +2,7 @@
 
 import pytest
 from fedpriv_studies.correlated import MATRICES
+from support.tiny import WITHOUT_SCHEME
 
 from fedpriv.account import epsilon
 from fedpriv.audit import dry
@@ -10,21 +11,12 @@ from fedpriv.config.run import Run
 from fedpriv.errors import BadInput
 from fedpriv.frozen import parse
 
-RUN = {
-    "dataset": "digits",
-    "partition": {"law": "iid", "clients": 100, "examples": 10, "repeat": True},
-    "model": "cnn",
-    "rounds": 50,
-    "account": {"delta": 1e-3},
-    "cohort": {"law": "poisson", "rate": 0.3},
-}
-
 
 @pytest.mark.parametrize("matrix", MATRICES)
 @pytest.mark.parametrize("cohort", [{"law": "spaced", "size": 30}, {"law": "full"}])
 def test_of_correlated_noise_the_multiplier_meets_the_budget_as_well(matrix, cohort):
     scheme = {"name": "dp_ftrl", "clip_l2": 0.5, "noise_multiplier": {"epsilon": 3}, "matrix": matrix}
-    run = parse(Run.model_validate, RUN | {"scheme": scheme, "cohort": cohort}, "a run")
+    run = parse(Run.model_validate, WITHOUT_SCHEME | {"scheme": scheme, "cohort": cohort}, "a run")
     size = cohort.get("size", 100)
     plan = {"sampling_rate": size / 100, "rounds": 50, "delta": 1e-3, "accountant": "matrix"}
     sigma = run.scheme.noise_multiplier
@@ -35,16 +27,20 @@ def test_of_correlated_noise_the_multiplier_meets_the_budget_as_well(matrix, coh
 def test_noise_that_is_drawn_again_cannot_be_the_operating_systems():
     scheme = {"name": "dp_ftrl", "clip_l2": 0.5, "noise_multiplier": 1.0}
     with pytest.raises(BadInput, match="secure_noise: found true, allowed: false"):
-        parse(Run.model_validate, RUN | {"scheme": scheme, "secure_noise": True}, "a run")
+        parse(Run.model_validate, WITHOUT_SCHEME | {"scheme": scheme, "secure_noise": True}, "a run")
 
 
 def test_clients_in_turn_are_not_planned_as_sampled_ones():
     scheme = {"name": "client_dp", "clip_l2": 0.5, "noise_multiplier": {"epsilon": 1}}
     with pytest.raises(BadInput, match="found a budget, allowed: a number"):
-        parse(Run.model_validate, RUN | {"scheme": scheme, "cohort": {"law": "spaced", "size": 30}}, "a run")
+        parse(
+            Run.model_validate,
+            WITHOUT_SCHEME | {"scheme": scheme, "cohort": {"law": "spaced", "size": 30}},
+            "a run",
+        )
     scheme["noise_multiplier"]["accountant"] = "matrix"
     with pytest.raises(BadInput, match="accountant: found matrix, allowed: moments, rdp, pld"):
-        parse(Run.model_validate, RUN | {"scheme": scheme}, "a run")
+        parse(Run.model_validate, WITHOUT_SCHEME | {"scheme": scheme}, "a run")
 
 
 @pytest.mark.parametrize(
