@@ -21,9 +21,10 @@ STRANGE += [[1], pd.Timestamp(0), pd.NA]
 @pytest.fixture
 def made(make_trace, make_instances) -> dict[str, Callable[[], pd.DataFrame]]:
     """Return builders of traces of two rounds."""
+    turns = {"participations": 0, "rounds_apart": 1}
     return {
-        "joint": lambda: make_instances(2, joint=True),
-        "upload": lambda: make_trace(2).assign(upload_l2=1.0, upload_noise_std=2.0),
+        "joint": lambda: make_instances(2, joint=True).assign(**turns),
+        "upload": lambda: make_trace(2).assign(upload_l2=1.0, upload_noise_std=2.0, **turns),
         "bits": lambda: make_trace(2, 1.0, 0.0, law="full", clip=np.inf, population=10).assign(
             mechanism="randomized_response", gamma=0.1, flips="coordinate", noisy_bits=100
         ),

@@ -23,7 +23,16 @@ from pandas.api.types import is_float_dtype, is_integer_dtype
 from fedpriv.errors import BadInput, plain, short_repr
 from fedpriv.mechanisms.sampling import COHORTS
 from fedpriv.registry import Registry
-from fedpriv.trace import BEFORE_MECHANISM, COLUMNS, DISTANCES, MECHANISMS, MISSING, SAMPLED, own_columns
+from fedpriv.trace import (
+    BEFORE_MECHANISM,
+    COLUMNS,
+    DISTANCES,
+    MECHANISMS,
+    MISSING,
+    PARTICIPATION,
+    SAMPLED,
+    own_columns,
+)
 
 Columns = dict[str, np.ndarray]
 Range = tuple[Callable[[float], bool], str]
@@ -72,7 +81,7 @@ def value_text(value: object) -> str:
     """Return a value as messages have it: a number in six digits, of anything else the beginning."""
     if isinstance(value, int) and abs(value) >= 10**300:
         return f"a number of {len(str(value))} digits"
-    return f"{value:g}" if isinstance(value, Real) else short_repr(value)
+    return f"{value:g}" if isinstance(value, Real) else plain(value)
 
 
 # Whole numbers up to this one, and what they are multiplied to, are exact in a float and fit an integer.
@@ -115,6 +124,8 @@ NUMBERS: dict[str, Range] = {
     ),
     "clear_values": COUNT,
     "releases": POSITIVE,
+    "participations": COUNT,
+    "rounds_apart": POSITIVE,
 }
 # Where instances are protected.
 INSTANCE_NUMBERS = {"local_steps": POSITIVE, "rate_sequential": RATE, "rate_parallel": RATE}
@@ -229,49 +240,21 @@ def check_trace(trace: Trace) -> None:
             )
     rounds = numbers(trace, "round", "1, 2, 3, ...")
     if not len(rounds) or not np.array_equal(rounds, np.arange(1, len(rounds) + 1)):
-        raise BadInput(f"trace: round: found {len(rounds)} rows not numbered 1, 2, 3, ..., allowed: no gaps")
-    for name, allowed in {"mechanism": MECHANISMS, **WORDS}.items():
-        found = sorted({str(word) for word in trace[name]})
-        if isinstance(allowed, Registry) and found[0] not in allowed and (beside := allowed.beside(found[0])):
-            raise BadInput(f"trace: {name}: {beside}")
-        if len(found) > 1 or found[0] not in allowed:
-            words = f"one of {', '.join(allowed)}, the same in all rounds"
-            raise BadInput(f"trace: {name}: found {', '.join(found)}, allowed: {words}")
-    for name in FLAGS:
-        if trace[name].dtype != np.bool_:
-            found = next(
-                (one for one in trace[name].tolist() if not isinstance(one, bool)), trace[name].dtype
-            )
-            raise BadInput(f"trace: {name}: found {short_repr(found)}, allowed: True or False")
-    if others := [one for one in trace["unmet"] if not isinstance(one, str)]:
-        raise BadInput(
-            f"trace: unmet: found {short_repr(others[0])}, allowed: a text, empty where nothing fails"
-        )
-    unit = trace["unit"][0]
-    instances = unit in ("instance", "both") and not noise_by_the_holder(trace)
-    for name, (allowed, words) in (NUMBERS | (INSTANCE_NUMBERS if instances else {})).items():
-        for value in np.unique(numbers(trace, name, words)).tolist():
-            if not allowed(value):
-                raise BadInput(f"trace: {name}: found {value:g}, allowed: {words}")
+        raise wrong("round", f"{len(rounds)} rows not numbered 1, 2, 3, ...", "no gaps")
+    _check_words(trace)
+    _check_numbers(trace)
     _check_cohorts(trace)
-    for name in CONSTANT:
-        values = [f"{value:g}" for value in pd.unique(trace[name])]
-        if len(values) > 1:
-            raise BadInput(f"trace: {name}: found {', '.join(values)}, allowed: one value in all rounds")
-    if (trace["noisy_bits"] > 0).any() and not trace["flips"][0]:
-        raise BadInput("trace: flips: found nothing with noisy_bits above 0, allowed: coordinate or tensor")
-    if (trace["statistics_releases"] > 0).any() and unit != "instance":
-        raise BadInput(f"trace: statistics_releases: found some with unit {unit}, allowed: unit instance")
-    if noise_by_the_holder(trace) and (trace["holders"] > 1).any():
-        raise BadInput(
-            f"trace: holders: found {trace['holders'].max():g} with unit instance and no local_steps, "
-            "allowed: at most 1, for everybody's part of the sum is bounded once"
-        )
-    if len(np.unique(trace["noise_shares"] > 0)) > 1:
-        raise BadInput("trace: noise_shares: found 0 in some rounds, allowed: in all rounds or in none")
+    _check_turns(trace)
+    _check_releases(trace)
+    _check_units(trace)
     # On a sum of which nothing bounds a part, any noise is nothing: its multiplier is 0, whatever its std.
     _check_noise(trace, "noise_std", "noise_multiplier", "clip_l2", ~nothing_bounded(trace))
     _check_noise(trace, "instance_noise_std", "instance_noise_multiplier", "instance_clip_l2")
+
+
+def wrong(name: str, found: object, allowed: str) -> BadInput:
+    """Error about a column of a trace."""
+    return BadInput(f"trace: {name}: found {found}, allowed: {allowed}")
 
 
 def noise_by_the_holder(trace: Trace) -> bool:
@@ -290,8 +273,38 @@ def numbers(trace: Mapping[str, np.ndarray] | Trace, name: str, words: str) -> n
     column = trace[name]
     if column.dtype.kind not in "fiu" and len(column):
         found = next((one for one in column if not isinstance(one, Real)), column[0])
-        raise BadInput(f"trace: {name}: found {short_repr(found)}, allowed: numbers, {words}")
+        raise wrong(name, short_repr(found), f"numbers, {words}")
     return column.astype(np.float64)
+
+
+def _check_words(trace: Trace) -> None:
+    """Raise BadInput unless words are known and the same in all rounds, flags True or False, notes texts."""
+    for name, allowed in {"mechanism": MECHANISMS, **WORDS}.items():
+        found = sorted({str(word) for word in trace[name]})
+        if isinstance(allowed, Registry) and found[0] not in allowed and (beside := allowed.beside(found[0])):
+            raise BadInput(f"trace: {name}: {beside}")
+        if len(found) > 1 or found[0] not in allowed:
+            raise wrong(name, ", ".join(found), f"one of {', '.join(allowed)}, the same in all rounds")
+    kinds: dict[str, tuple[type, str]] = dict.fromkeys(FLAGS, (bool, "True or False"))
+    for name, (kind, words) in {**kinds, "unmet": (str, "a text, empty where nothing fails")}.items():
+        if others := [value for value in trace[name].tolist() if not isinstance(value, kind)]:
+            raise wrong(name, short_repr(others[0]), words)
+
+
+def _check_numbers(trace: Trace) -> None:
+    """Raise BadInput unless numbers are in their ranges, and constant where they must be."""
+    instances = trace["unit"][0] in ("instance", "both") and not noise_by_the_holder(trace)
+    for name, (allowed, words) in (NUMBERS | (INSTANCE_NUMBERS if instances else {})).items():
+        for value in np.unique(numbers(trace, name, words)).tolist():
+            if not allowed(value):
+                raise wrong(name, f"{value:g}", words)
+    for name in (*CONSTANT, *own_columns(trace["mechanism"][0])):
+        _check_constant(trace, name, "one value in all rounds")
+
+
+def _check_constant(trace: Trace, name: str, words: str, where: str = "") -> None:
+    if len(values := pd.unique(trace[name])) > 1:
+        raise wrong(name, ", ".join(map(value_text, values)) + where, words)
 
 
 def _check_cohorts(trace: Trace) -> None:
@@ -304,70 +317,64 @@ def _check_cohorts(trace: Trace) -> None:
         ("holders", population, "at most the population of {:g}"),
     ):
         if (over := trace[name] > most).any():
-            found, limit = trace[name][over][0], most[over][0]
-            raise BadInput(f"trace: {name}: found {found:g}, allowed: {words.format(limit)}")
-    share = population / population if law == "full" else size / population
-    rate = trace["sampling_rate"]
-    if law != "poisson" and (other := ~np.isclose(rate, share, rtol=1e-9, atol=0)).any():
-        raise BadInput(
-            f"trace: sampling_rate: found {rate[other][0]:g}, allowed: {share[other][0]:g}, the share of the "
-            f"population in a cohort by sampling_law {law}"
-        )
-    _check_turns(trace)
-    steps = trace["local_steps"].astype(np.float64) * size
-    parts = np.where(trace["noisy_bits"] > 0, trace["noisy_bits"], np.maximum(steps, 1))
-    for name, total in (("local_steps", steps.sum()), ("releases", (trace["releases"] * parts).sum())):
-        if total > MOST_RELEASES:
-            raise BadInput(
-                f"trace: {name}: found {total:g} in all cohorts, allowed: at most {MOST_RELEASES:g}"
-            )
+            raise wrong(name, f"{trace[name][over][0]:g}", words.format(most[over][0]))
+    if law == "poisson":
+        return
+    rate, share = trace["sampling_rate"], population / population if law == "full" else size / population
+    if (other := ~np.isclose(rate, share, rtol=1e-9, atol=0)).any():
+        words = f"{share[other][0]:g}, the share of the population in a cohort by sampling_law {law}"
+        raise wrong("sampling_rate", f"{rate[other][0]:g}", words)
 
 
 def _check_turns(trace: Trace) -> None:
     """Raise BadInput unless clients can come as seldom and as far apart as a trace says."""
-    for name in (name for name in own_columns(trace["mechanism"][0]) if name in trace):
-        if len(values := pd.unique(trace[name])) > 1:
-            found = ", ".join(f"{value}" for value in values)
-            raise BadInput(f"trace: {name}: found {found}, allowed: one value in all rounds")
-    for name, least in (("participations", 0), ("rounds_apart", 1)):
-        words = f"whole numbers from {least} to {MOST:g}"
-        for value in np.unique(numbers(trace, name, words)).tolist() if name in trace else ():
-            if not (least <= value <= MOST and value == int(value)):
-                raise BadInput(f"trace: {name}: found {value:g}, allowed: {words}")
     law = str(trace["sampling_law"][0])
-    in_turn = law not in SAMPLED
-    for name, default in (("participations", 0), ("rounds_apart", 1)):
-        if not in_turn and name in trace and (trace[name] != default).any():
-            raise BadInput(
-                f"trace: {name}: found {trace[name][0]:g} with sampling_law {law}, allowed: {default}, "
-                "for by that law a client may come in every round"
-            )
-    mechanism = str(trace["mechanism"][0])
-    if (in_turn or not MECHANISMS[mechanism].independent) and (trace["releases"] > 1).any():
-        raise BadInput(
-            f"trace: releases: found {trace['releases'].max():g}, allowed: 1 with mechanism {mechanism} and "
-            f"sampling_law {law}, whose rounds are not alike"
-        )
-    if not in_turn or "participations" not in trace:
+    for name, column in PARTICIPATION.items() if law in SAMPLED else ():
+        if (trace[name] != column.default).any():
+            words = f"{column.default}, for by that law a client may come in every round"
+            raise wrong(name, f"{trace[name][0]:g} with sampling_law {law}", words)
+    if law in SAMPLED:
         return
-    if len(counts := pd.unique(trace["population"])) > 1:
-        found = ", ".join(f"{count:g}" for count in counts)
-        raise BadInput(
-            f"trace: population: found {found} with sampling_law {law}, allowed: one in all rounds"
-        )
-    came, population = trace["cohort_size"].astype(np.float64), float(counts[0])
+    _check_constant(trace, "population", "one in all rounds", f" with sampling_law {law}")
+    came, population = trace["cohort_size"].astype(np.float64), float(trace["population"][0])
     apart, most = (int(trace[name][0]) for name in ("rounds_apart", "participations"))
-    together = np.convolve(came, np.ones(min(apart, len(came))))
-    if together.max() > population:
-        raise BadInput(
-            f"trace: rounds_apart: found {apart}, allowed: fewer, for {together.max():g} clients came in so "
-            f"many rounds, and there are {population:g}"
-        )
+    together = np.convolve(came, np.ones(min(apart, len(came)))).max()
+    if together > population:
+        words = f"fewer, for {together:g} clients came in so many rounds, and there are {population:g}"
+        raise wrong("rounds_apart", apart, words)
     if most and came.sum() > most * population:
-        raise BadInput(
-            f"trace: participations: found {most}, allowed: at least {-(-came.sum() // population):g}, for "
-            f"{came.sum():g} of {population:g} clients came in all"
+        words = (
+            f"at least {-(-came.sum() // population):g}, for {came.sum():g} of {population:g} clients came"
         )
+        raise wrong("participations", most, f"{words} in all")
+
+
+def _check_releases(trace: Trace) -> None:
+    """Raise BadInput unless rounds may stand for several releases, of a number that can be counted."""
+    law, mechanism = str(trace["sampling_law"][0]), str(trace["mechanism"][0])
+    alike = law in SAMPLED and MECHANISMS[mechanism].independent
+    if not alike and (trace["releases"] > 1).any():
+        words = f"1 with mechanism {mechanism} and sampling_law {law}, whose rounds are not alike"
+        raise wrong("releases", f"{trace['releases'].max():g}", words)
+    steps = trace["local_steps"].astype(np.float64) * trace["cohort_size"]
+    parts = np.where(trace["noisy_bits"] > 0, trace["noisy_bits"], np.maximum(steps, 1))
+    for name, total in (("local_steps", steps.sum()), ("releases", (trace["releases"] * parts).sum())):
+        if total > MOST_RELEASES:
+            raise wrong(name, f"{total:g} in all cohorts", f"at most {MOST_RELEASES:g}")
+
+
+def _check_units(trace: Trace) -> None:
+    """Raise BadInput unless what is released is of the unit that is protected."""
+    unit = trace["unit"][0]
+    if (trace["noisy_bits"] > 0).any() and not trace["flips"][0]:
+        raise wrong("flips", "nothing with noisy_bits above 0", "coordinate or tensor")
+    if (trace["statistics_releases"] > 0).any() and unit != "instance":
+        raise wrong("statistics_releases", f"some with unit {unit}", "unit instance")
+    if noise_by_the_holder(trace) and (trace["holders"] > 1).any():
+        found = f"{trace['holders'].max():g} with unit instance and no local_steps"
+        raise wrong("holders", found, "at most 1, for everybody's part of the sum is bounded once")
+    if len(np.unique(trace["noise_shares"] > 0)) > 1:
+        raise wrong("noise_shares", "0 in some rounds", "in all rounds or in none")
 
 
 def _check_noise(trace: Trace, std: str, multiplier: str, clip: str, where: Any = slice(None)) -> None:
@@ -376,7 +383,7 @@ def _check_noise(trace: Trace, std: str, multiplier: str, clip: str, where: Any 
     with np.errstate(over="ignore", invalid="ignore"):  # 0 × ∞, where there is neither noise nor a bound
         product = np.where(factor > 0, factor * bound, 0.0)
     if not np.allclose(found, product, rtol=1e-6, atol=0):
-        raise BadInput(f"trace: {std}: found another value than {multiplier} × {clip}, allowed: that product")
+        raise wrong(std, f"another value than {multiplier} × {clip}", "that product")
 
 
 def check_distances(distances: Mapping[str, np.ndarray], trace: Trace) -> None:

@@ -13,7 +13,7 @@ from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import logsumexp, xlog1py, xlogy
+from scipy.special import xlog1py, xlogy
 
 from fedpriv.account.spend import Curve
 from fedpriv.account.views import FIXED
@@ -47,25 +47,6 @@ def log_moment(
     with np.errstate(divide="ignore", over="ignore", under="ignore"):
         scale = 0.5 / np.square(noise_multiplier, dtype=np.float64)
     return log_moments_at(sampling_rate, scale, lambdas)
-
-
-def moment_given_presence(
-    sampling_rate: float, noise_multiplier: float, lambdas: Sequence[int] | np.ndarray = LAMBDAS
-) -> np.ndarray:
-    """Return log E_{k~Bin(λ,q)} exp((k²+k)/(2z²)), the moments `[Λ]` given that the client takes part.
-
-    Federated Learning with Bayesian Differential Privacy, Theorem 3, prints them as its right-hand term. They
-    are never below `log_moment` and undo the amplification by sampling, so no ledger counts with them;
-    docs/accounting.md says what they would cost.
-    """
-    k = [np.arange(int(one) + 1.0) for one in lambdas]
-    weights = (_weights(sampling_rate, len(one) - 1)[0] for one in k)
-    return np.array(
-        [
-            logsumexp(log_weight + (one * one + one) / (2 * noise_multiplier**2))
-            for one, log_weight in zip(k, weights, strict=True)
-        ]
-    )
 
 
 def log_moments_at(
