@@ -34,14 +34,8 @@ def visible(text: str) -> str:
     Breaks of lines are spaces. What is visible already is returned as it is.
     """
     line = LINE_BREAK.sub(" ", text.strip("\r\n")).replace("\t", " ")
-    if line.isprintable():
-        return line
-    return "".join(spelt(letter) if unicodedata.category(letter) in OBEYED else letter for letter in line)
-
-
-def spelt(letter: str) -> str:
-    """Return a letter as Python spells it."""
-    return letter.encode("unicode_escape").decode()
+    obeyed = {letter for letter in line if unicodedata.category(letter) in OBEYED}
+    return line.translate({ord(letter): letter.encode("unicode_escape").decode() for letter in obeyed})
 
 
 def say(*lines: str) -> None:
@@ -62,20 +56,15 @@ def put(text: str, stream: TextIO | None) -> None:
     """
     if stream is None:
         return
+    if isinstance(stream, io.TextIOWrapper) and stream.errors != "backslashreplace":
+        stream.reconfigure(errors="backslashreplace")  # what its encoding has no letter for is spelt out
     try:
-        print(text, file=lenient(stream), flush=True)
+        print(text, file=stream, flush=True)
     except OSError as error:
         # What waits in the stream would fail once more, when Python ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
         if not isinstance(error, BrokenPipeError):
             raise
-
-
-def lenient(stream: TextIO) -> TextIO:
-    """Return the stream, which spells out from now on what its encoding has no letter for."""
-    if isinstance(stream, io.TextIOWrapper) and stream.errors != "backslashreplace":
-        stream.reconfigure(errors="backslashreplace")
-    return stream
 
 
 T = TypeVar("T")
@@ -128,8 +117,13 @@ def counted(title: str, items: Collection[T], unit: str) -> Iterator[T]:
 @contextmanager
 def progress(title: str, done: int, total: int, unit: str = "round") -> Generator[Report]:
     """Yield the function to call after each round, or each image or whatever `unit` is counted."""
+
+    def report(row: dict[str, Any]) -> None:
+        accuracy = row.get("test_accuracy", math.nan)  # NaN: of a round that was not evaluated
+        update(row[unit], f"accuracy {accuracy:.3f}" if accuracy == accuracy else "")
+
     with _shown(title, done, total, lambda done, total: f"{unit} {done} of {total}") as update:
-        yield lambda row: update(row[unit], _accuracy(row))
+        yield report
 
 
 @contextmanager
@@ -144,12 +138,6 @@ def transfer(title: str, total: int | None) -> Generator[Callable[[int], None]]:
             update(done, "")
 
         yield advance
-
-
-def _accuracy(row: dict[str, Any]) -> str:
-    """Return what a row says of the accuracy, nothing of a round that was not evaluated."""
-    accuracy = row.get("test_accuracy", math.nan)
-    return f"accuracy {accuracy:.3f}" if accuracy == accuracy else ""
 
 
 def _megabytes(done: int, total: int | None) -> str:

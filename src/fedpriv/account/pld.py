@@ -124,8 +124,15 @@ def loss_from_above(rate: float, multiplier: float, width: float, added: bool) -
     """Return a loss whose δ(ε) is nowhere below that of the release, and equal to it on the grid."""
     grid = _grid(rate, multiplier, width, added)
     delta = hockey_stick(rate, multiplier, grid * width, added)
+    # δ is straight in e^ε between two points. What lies between them adds `upper` to the mass of the upper
+    # one and takes as much from the lower one less what has fallen: it is kept under either neighbour.
+    # Rounding makes some mass negative; without that it would grow with every composition.
     fallen = -np.diff(delta)
-    return _on_grid(multiplier, width, grid, delta, fallen, fallen / -np.expm1(-width))
+    upper = fallen / -np.expm1(-width)
+    mass = np.concatenate([[1 - delta[0]], upper])
+    mass[:-1] -= upper
+    mass[:-1] += fallen
+    return PrivacyLoss(width, int(grid[0]), mass, float(delta[-1]), _digits(multiplier, grid))
 
 
 def loss_from_below(rate: float, multiplier: float, width: float, added: bool) -> PrivacyLoss:
@@ -161,7 +168,9 @@ def replacement_loss_from_below(rate: float, multiplier: float, width: float) ->
     grid are told together, which tells no more than each; where their own loss is too far below the point
     between, they count as the point before.
     """
-    farthest = _replaced(rate, multiplier, 1 + REACH * multiplier)
+    half = 1 / (2 * multiplier**2)
+    far = (1 + REACH * multiplier) / multiplier**2
+    farthest = _subsampled(rate, far - half) - _subsampled(rate, -far - half)
     last = max(1, int(farthest / width))
     borders = _seen_at(rate, multiplier, (np.arange(last + 1) + 0.5) * width) / multiplier
     # Beyond each border, of either mixture: what is nearer to the one is as far from the other.
@@ -184,12 +193,6 @@ def replacement_loss_from_below(rate: float, multiplier: float, width: float) ->
     return PrivacyLoss(width, -middle, mass, 0.0, _digits(multiplier, mass)), slack
 
 
-def _replaced(rate: float, multiplier: float, seen: float) -> float:
-    """Return the loss of what is `seen`, of the mixture around C against that around −C."""
-    half = 1 / (2 * multiplier**2)
-    return _subsampled(rate, seen / multiplier**2 - half) - _subsampled(rate, -seen / multiplier**2 - half)
-
-
 def _seen_at(rate: float, multiplier: float, losses: np.ndarray) -> np.ndarray:
     """Return the outputs x with each of these losses, all above 0: the root of a quadratic in e^(x/z²)."""
     log_share = np.log(rate) - 1 / (2 * multiplier**2)
@@ -204,27 +207,6 @@ def _grid(rate: float, multiplier: float, width: float, added: bool) -> np.ndarr
     if added:
         low, high = -high, -low
     return np.arange(int(np.floor(low / width)), int(np.ceil(high / width)) + 1)
-
-
-def _on_grid(
-    multiplier: float,
-    width: float,
-    grid: np.ndarray,
-    delta: np.ndarray,
-    fallen: np.ndarray,
-    upper: np.ndarray,
-) -> PrivacyLoss:
-    """Return the loss whose δ at the points is `delta`, and straight in e^ε between them.
-
-    δ has `fallen` from each point to the next, and `upper` is that per 1 − e^-width: what lies between both
-    adds so much to the mass of the upper one, and takes as much from the lower one less what has fallen, so
-    that it is kept under either neighbour. Rounding makes some mass negative; without that it would grow with
-    every composition.
-    """
-    mass = np.concatenate([[1 - delta[0]], upper])
-    mass[:-1] -= upper
-    mass[:-1] += fallen
-    return PrivacyLoss(width, int(grid[0]), mass, float(delta[-1]), _digits(multiplier, grid))
 
 
 def _digits(multiplier: float, grid: np.ndarray) -> float:

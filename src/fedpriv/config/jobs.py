@@ -67,14 +67,6 @@ def size(run: Run) -> Size:
     return SIZES.get(run.data, OTHERS)
 
 
-def examples_passed(run: Run) -> int:
-    """Return the examples that a client works through in a round, of a drawn batch its expected size."""
-    local, each = run.local, run.partition.each or size(run).each
-    if isinstance(local, FedAvg):
-        return local.steps * min(local.batch_size, each) if local.steps else local.epochs * each
-    return local.batch_size or each
-
-
 def members(run: Run) -> float:
     """Return the number of clients that work in a round.
 
@@ -88,12 +80,16 @@ def members(run: Run) -> float:
 
 def work(run: Run) -> Work:
     """Examples that a run works through at one seed."""
-    clients = run.partition.clients
+    clients, local, each = run.partition.clients, run.local, run.partition.each or size(run).each
+    # Of a client in a round; of a drawn batch its expected size.
+    examples = local.batch_size or each
+    if isinstance(local, FedAvg):
+        examples = local.steps * min(local.batch_size, each) if local.steps else local.epochs * each
     rounds = run.scheme.horizon(run.cohort, clients, run.rounds)
     evaluations = -(-rounds // run.evaluate_every)  # the last round's among them
     test = -(-(run.validation or size(run).test) // run.evaluation.stride)
     models = clients if run.evaluation.models == "clients" else 1
-    return Work(rounds * members(run) * examples_passed(run), evaluations * models * test)
+    return Work(rounds * members(run) * examples, evaluations * models * test)
 
 
 def weights_mb(run: Run) -> float:
@@ -227,16 +223,12 @@ def report_files(plan: Plan) -> list[str]:
     ]
 
 
-def judged_claims(plan: Plan, paper: str) -> tuple[Claim, ...]:
-    """Return the claims of `paper` that are judged: none where only some of it is shown."""
-    return () if plan.preset.show else plan.papers[paper].claims
-
-
 def audited_runs(plan: Plan, paper: str, shown: Iterable[Rendered | Claim] | None = None) -> list[RunKey]:
     """Return the runs of `paper` whose findings something reads of what is `shown`, by default of all."""
     tables, read = plan.papers[paper].tables, set[str]()
     if shown is None:
-        shown = (*tables.values(), *figure_names(plan, paper).values(), *judged_claims(plan, paper))
+        judged = () if plan.preset.show else plan.papers[paper].claims
+        shown = (*tables.values(), *figure_names(plan, paper).values(), *judged)
     for one in shown:
         if isinstance(one, Claim) and "lower_bound" in one.check:
             cases = one.judged(accuracy_tables(tables))

@@ -82,33 +82,46 @@ class Arrays(_Fields):
 
 def problem(arrays: Arrays) -> str:
     """Name a fault of `arrays` in a few words; empty: there is none."""
-    for split in ("train", "test"):
-        x, y = getattr(arrays, f"x_{split}"), getattr(arrays, f"y_{split}")
-        found = f"x_{split} of {x.dtype} {list(x.shape)}"
-        if x.dtype not in DIMENSIONS or x.ndim not in DIMENSIONS[x.dtype] or 0 in x.shape[1:]:
-            return (
-                f"{found}, neither uint8 nor float32 of images [n, c, h, w] or features [n, f], nor int32 "
-                "nor int64 of sequences [n, t]"
-            )
-        if channels_last(x):
-            return (
-                f"{found}, allowed: images [n, c, h, w]; these look channels-last: transpose to (0, 3, 1, 2)"
-            )
-        if x.shape[1:] != arrays.x_train.shape[1:] or x.dtype != arrays.x_train.dtype:
-            return f"{found} beside x_train of {arrays.x_train.dtype} {list(arrays.x_train.shape)}"
-        for name, numbers in ((f"x_{split}", x), (f"y_{split}", y)):
-            if numbers.dtype.kind == "f" and not np.isfinite(numbers).all():
-                return f"numbers in {name} that are not finite"
-        if y.dtype not in LABELS or y.shape[:1] != (len(x),) or 0 in y.shape[1:]:
-            return f"y_{split} of {y.dtype} {list(y.shape)}, not int64 [{len(x)}]"
-        if len(y) == 0:
-            return f"an empty {split} split"
-        if y.shape[1:] != arrays.y_train.shape[1:] or y.dtype != arrays.y_train.dtype:
-            return f"y_{split} of {y.dtype} {list(y.shape)} beside y_train of {list(arrays.y_train.shape)}"
-        lowest = IGNORED if y.ndim > 1 else 0
-        if y.dtype == np.int64 and (y.min() < lowest or y.max() >= arrays.classes):
-            return f"labels {y.min()}..{y.max()} in y_{split}, not {lowest}..{arrays.classes - 1}"
-    return _problem_of_groups(arrays.group, arrays.y_train) or _problem_of_owners(arrays)
+    return (
+        _problem_of_inputs(arrays.x_train, arrays.x_train, "train")
+        or _problem_of_inputs(arrays.x_test, arrays.x_train, "test")
+        or _problem_of_labels(arrays, "train")
+        or _problem_of_labels(arrays, "test")
+        or _problem_of_groups(arrays.group, arrays.y_train)
+        or _problem_of_owners(arrays)
+    )
+
+
+def _problem_of_inputs(x: np.ndarray, trained: np.ndarray, split: str) -> str:
+    """Name a fault of the inputs of a split, which are like those that are `trained` on."""
+    found = f"x_{split} of {x.dtype} {list(x.shape)}"
+    if x.dtype not in DIMENSIONS or x.ndim not in DIMENSIONS[x.dtype] or 0 in x.shape[1:]:
+        return (
+            f"{found}, neither uint8 nor float32 of images [n, c, h, w] or features [n, f], nor int32 "
+            "nor int64 of sequences [n, t]"
+        )
+    if channels_last(x):
+        return f"{found}, allowed: images [n, c, h, w]; these look channels-last: transpose to (0, 3, 1, 2)"
+    if x.shape[1:] != trained.shape[1:] or x.dtype != trained.dtype:
+        return f"{found} beside x_train of {trained.dtype} {list(trained.shape)}"
+    finite = x.dtype.kind != "f" or np.isfinite(x).all()
+    return "" if finite else f"numbers in x_{split} that are not finite"
+
+
+def _problem_of_labels(arrays: Arrays, split: str) -> str:
+    """Name a fault of the labels of a split: one for each of its inputs, as those that are trained on."""
+    x, y = getattr(arrays, f"x_{split}"), getattr(arrays, f"y_{split}")
+    if y.dtype not in LABELS or y.shape[:1] != (len(x),) or 0 in y.shape[1:]:
+        return f"y_{split} of {y.dtype} {list(y.shape)}, not int64 [{len(x)}]"
+    if len(y) == 0:
+        return f"an empty {split} split"
+    if y.shape[1:] != arrays.y_train.shape[1:] or y.dtype != arrays.y_train.dtype:
+        return f"y_{split} of {y.dtype} {list(y.shape)} beside y_train of {list(arrays.y_train.shape)}"
+    if y.dtype != np.int64:
+        return "" if np.isfinite(y).all() else f"numbers in y_{split} that are not finite"
+    lowest = IGNORED if y.ndim > 1 else 0
+    within = lowest <= y.min() and y.max() < arrays.classes
+    return "" if within else f"labels {y.min()}..{y.max()} in y_{split}, not {lowest}..{arrays.classes - 1}"
 
 
 def channels_last(x: np.ndarray) -> bool:

@@ -162,7 +162,11 @@ def labelled(where: str, found: dict[str, np.ndarray]) -> int:
     Where `classes` does not say it they are counted, and no label may be left out. Labels of the test split
     on which nobody trains are told to the user; it is BadInput if it has no others.
     """
-    trained, tested = (classes_in(found[name]) for name in ("y_train", "y_test"))
+    # Numbers of Python: 64 bits without a sign would wrap around. Of examples with many some are ignored.
+    trained, tested = (
+        set(map(int, np.unique(labels))) - ({IGNORED} if labels.ndim > 1 else set())
+        for labels in (found["y_train"], found["y_test"])
+    )
     for name, labels in (("y_train", trained), ("y_test", tested)):
         if not labels and found[name].size:
             raise BadInput(f"{where}: {name}: found nothing but {IGNORED}, allowed: some labels that count")
@@ -184,12 +188,6 @@ def labelled(where: str, found: dict[str, np.ndarray]) -> int:
             raise BadInput(f"{what}, allowed: some that are trained on")
         aside(what)
     return classes
-
-
-def classes_in(labels: np.ndarray) -> set[int]:
-    """Return the distinct labels; of examples with many, those that are ignored are none."""
-    there = set(map(int, np.unique(labels)))  # numbers of Python: 64 bits without a sign would wrap around
-    return there - {IGNORED} if labels.ndim > 1 else there
 
 
 def declared(where: str, classes: np.ndarray) -> int:

@@ -85,14 +85,6 @@ def identical(images: Iterable[Photograph]) -> list[list[Photograph]]:
     return [group for group in groups.values() if len(group) > 1]
 
 
-def first_of_each(images: Sequence[Photograph]) -> list[Photograph]:
-    """Return the images without those whose pixels came before: test images come first, so they stay."""
-    seen: dict[str, Photograph] = {}
-    for image in images:
-        seen.setdefault(image.sha256, image)
-    return list(seen.values())
-
-
 def count(total: int, images: Sequence[Photograph], missing: int, unreadable: int) -> Counts:
     """Return the counts of a manifest: of the `images` that are there, and of `total` rows without one."""
     groups = identical(images)

@@ -56,11 +56,6 @@ def weights(labels: torch.Tensor) -> torch.Tensor:
     return counts / counts.sum(1, keepdim=True).clamp(min=1)
 
 
-def one_a_class(classes: int, label: Shape) -> Shape:
-    """Return the outputs that an example has where every label is one of `classes`."""
-    return (*label, classes)
-
-
 def one_a_label(classes: int, label: Shape) -> Shape:
     """Return the outputs that an example has where every label has one; a single label has one output."""
     return label or (1,)
@@ -82,7 +77,7 @@ LOSSES = {
     "cross_entropy": NamedLoss(
         cross_entropy,
         True,
-        one_a_class,
+        lambda classes, label: (*label, classes),
         lambda outputs: outputs.argmax(-1),
         ("perplexity", "auroc", "f1"),
         "whole numbers from 0",

@@ -142,7 +142,8 @@ class GpuBackend:
             found = torch.autograd.grad(losses.sum(), list(own.values()), materialize_grads=True)
             gradients = dict(zip(own, found, strict=True))
         statistics = [one.detach() for one in learned] or [losses.new_zeros(len(x), 0)]
-        return flattened(gradients), losses.detach(), torch.cat(statistics, dim=1)
+        flat = torch.cat([one.flatten(1).float() for one in gradients.values()], dim=1)
+        return flat, losses.detach(), torch.cat(statistics, dim=1)
 
     def _losses(
         self, params: Params, x: torch.Tensor, y: torch.Tensor, weight: torch.Tensor
@@ -329,11 +330,6 @@ class GpuBackend:
                 part.copy_(part.where(active.view(-1, *[1] * (part.dim() - 1)), old))
             losses = loss.where(active, losses)
         return losses
-
-
-def flattened(named: Params) -> torch.Tensor:
-    """Return tensors of a stack `[s, *shape]` as vectors `[s, d]`."""
-    return torch.cat([one.flatten(1).float() for one in named.values()], dim=1)
 
 
 def attempted(work: Callable[[Sequence[Client]], Launched], stack: Sequence[Client]) -> Launched | None:

@@ -58,7 +58,12 @@ class Stored(NamedTuple):
 
 def write_stored(path: Path, one: Stored) -> Path:
     """Write a run atomically and sealed; the same run gives the same bytes."""
-    said = {str(name): constant_value(values) for name, values in one.trace.items()}
+    # Of a column that is the same in every round, as most are, the value; of others None.
+    rounds = {str(name): values.tolist() for name, values in one.trace.items()}
+    said = {
+        name: values[0] if len(values) > 1 and len(set(map(repr, values))) == 1 else None
+        for name, values in rounds.items()
+    }
     changing = one.trace[[name for name, value in said.items() if value is None]]
     table = pa.Table.from_pandas(changing, preserve_index=False)
     for name, array in one.distances.items():
@@ -80,12 +85,6 @@ def write_stored(path: Path, one: Stored) -> Path:
         use_dictionary=[name for name in columns if name not in numbers],
         use_byte_stream_split=numbers,
     )
-
-
-def constant_value(column: pd.Series) -> Any:
-    """Value of a column of a trace that is the same in every round, as most are; else None."""
-    values = column.tolist()
-    return values[0] if len(values) > 1 and len(set(map(repr, values))) == 1 else None
 
 
 def lists(array: np.ndarray, rounds: int) -> Any:

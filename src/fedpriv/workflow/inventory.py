@@ -41,16 +41,12 @@ def rendered_names(folder: Path) -> list[str]:
 
 def rendered(reference: Path) -> dict[str, list[Path]]:
     """Return by paper the folders of its reference results, that which shows it first."""
+    presets = sorted({path.parents[1] for path in reference.glob("*/*/tables")})
+    fullest = sorted(presets, key=lambda path: FULL.index(path.name) if path.name in FULL else len(FULL))
     found: dict[str, list[Path]] = {}
-    for path in sorted(reference.glob("*/*/tables"), key=lambda path: ranked(path.parent)):
+    for path in (path for preset in fullest for path in sorted(preset.glob("*/tables"))):
         found.setdefault(path.parent.name, []).append(path.parent)
     return found
-
-
-def ranked(folder: Path) -> tuple[int, str, str]:
-    """Return the sorting key of reference results: the fullest first."""
-    preset = folder.parent.name
-    return (FULL.index(preset) if preset in FULL else len(FULL), preset, folder.name)
 
 
 def results_of(word: str, reference: Path) -> Path:
@@ -254,7 +250,14 @@ def inventory(
         "runs": lambda: [line for one in papers for line in run_lines(one, stored(one.paper))],
         "tables": lambda: [line for one in papers for line in rendered_lines(one, reference)],
         "datasets": lambda: [dataset_line(name, resources) for name in DATASETS],
-        "schemes": lambda: [scheme_line(name) for name in SCHEMES],
+        "schemes": lambda: [
+            {
+                "scheme": name,
+                "unit": getattr(scheme, "unit", ""),
+                "does": " ".join((scheme.__doc__ or "").split("\n\n")[0].split()),
+            }
+            for name, scheme in SCHEMES.items()
+        ],
     }
     return {kind: lines[kind]() for kind in kinds}
 
@@ -315,13 +318,6 @@ def dataset_line(name: str, resources: Path) -> dict[str, Any]:
         "licence": one.licence,
         "here": any(resources.glob(f"{name}[./-]*")) or (resources / name).is_dir(),
     }
-
-
-def scheme_line(name: str) -> dict[str, Any]:
-    """Describe a scheme: the unit that it protects, and its steps."""
-    scheme = SCHEMES[name]
-    does = " ".join((scheme.__doc__ or "").split("\n\n")[0].split())
-    return {"scheme": name, "unit": getattr(scheme, "unit", ""), "does": does}
 
 
 CELL = ["table", "row", "column"]

@@ -60,7 +60,9 @@ class ProbedRound(NamedTuple):
     def without(self, one: int) -> Round:
         """Return the round of a neighbour: one upload is left out or, with its noise kept, is zero."""
         if self.said.relation != "add_remove" or self.played.facts["noise_in_sum"]:
-            return self.again(zero_row(self.rows, one))
+            others = self.rows.clone()
+            others[one] = 0.0
+            return self.again(others)
         others = np.delete(np.arange(len(self.rows)), one)
         return self.site.play(self.rows[others], others, self.round, self.memory, self.streams)
 
@@ -68,13 +70,6 @@ class ProbedRound(NamedTuple):
         """Yield the uploads to leave out: each in the first round and the last, one in each of the others."""
         first_or_last = self.round in (1, self.site.mechanism.plan.rounds)
         yield from range(len(self.rows)) if first_or_last else [self.round % len(self.rows)]
-
-
-def zero_row(rows: torch.Tensor, one: int) -> torch.Tensor:
-    """Return the rows with one of them zero."""
-    found = rows.clone()
-    found[one] = 0.0
-    return found
 
 
 def hostile(bound: float, dimension: int, rng: np.random.Generator) -> torch.Tensor:

@@ -11,7 +11,7 @@ import hashlib
 import json
 import math
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import groupby
@@ -74,20 +74,18 @@ def chosen(seen: Manifest, photos: Photos, path: Path) -> tuple[list[Photograph]
     BadInput if some cannot be used, or if too few are left.
     """
     photographs.refuse(seen, path)
-    images = photographs.first_of_each(seen.images) if photos.dedup == "drop" else seen.images
+    images: Iterable[Photograph] = seen.images
+    if photos.dedup == "drop":  # of the same pixels the first stays: test images come first
+        first: dict[str, Photograph] = {}
+        for image in images:
+            first.setdefault(image.sha256, image)
+        images = first.values()
     train, test = ([image for image in images if image.test == tested] for tested in (False, True))
     # BatchNorm has no variance of a single image.
     if len(train) < 2 or not test:
         found = f"{len(train)} training and {len(test)} test images"
         raise BadInput(f"{path}: found {found} that can be used, allowed: at least 2 and 1")
     return train, test
-
-
-def first_alike(copies: Sequence[Copy]) -> np.ndarray:
-    """Return of every copy the first of the same pixels: two plain ones may be of images that are alike."""
-    first: dict[tuple[str, int], int] = {}
-    keys = ((one.image.id if one.number else one.image.sha256, one.number) for one in copies)
-    return np.array([first.setdefault(key, place) for place, key in enumerate(keys)], dtype=np.int64)
 
 
 def pixels(folder: Path, side: int, streams: Streams, batch: Sequence[Copy]) -> torch.Tensor:
@@ -286,9 +284,10 @@ def pooled(
         finally:
             pool.shutdown(cancel_futures=True)
 
-    alike = first_alike(copies)  # whatever the last bits of a network depend on
-    later = np.flatnonzero(alike != np.arange(len(copies)))
-    x[later] = x[alike[later]]
+    # Plain copies of the same pixels have the same features, whatever the last bits of a network depend on.
+    first: dict[str, int] = {}
+    for place in range(0, len(copies), photos.copies):
+        x[place] = x[first.setdefault(copies[place].image.sha256, place)]
     labels, wanted = (np.array([image.label for image in images]) for images in (train, test))
     y, group = (np.repeat(part, photos.copies) for part in (labels, np.arange(len(train))))
     said = partial(note, seen, len(train), len(train) + len(test), photos, name, dtype)
