@@ -11,15 +11,10 @@ FEW = 12  # names that a message lists
 
 
 class BadInput(ValueError):
-    """One visible line naming the key or file, what was found and what is allowed (exit code 2)."""
+    """A visible line a mistake: the key or file, what was found and what is allowed (exit code 2)."""
 
-    def __init__(self, message: str) -> None:
-        super().__init__(visible(message))
-
-    @property
-    def each(self) -> list["BadInput"]:
-        """Return the mistakes that it is about: itself."""
-        return [self]
+    def __init__(self, *mistakes: str) -> None:
+        super().__init__("\n".join(dict.fromkeys(map(visible, mistakes))))
 
 
 class Stopped(BaseException):
@@ -32,25 +27,6 @@ class Stopped(BaseException):
         name = signal.Signals(number).name
         super().__init__(visible(f"{done}; stopped by {name}, the same command goes on"))
         self.code = 128 + number
-
-
-class Several(BadInput):
-    """Mistakes that are told together, a line each."""
-
-    def __init__(self, found: Iterable[BadInput]) -> None:
-        self.found = list({str(one): one for mistake in found for one in mistake.each}.values())
-        ValueError.__init__(self, "\n".join(map(str, self.found)))
-
-    @property
-    def each(self) -> list[BadInput]:
-        """Return the mistakes that it is about."""
-        return self.found
-
-
-def together(found: Iterable[BadInput]) -> BadInput:
-    """Return one error for all of them, each told once."""
-    several = Several(found)
-    return several.found[0] if len(several.found) == 1 else several
 
 
 def require_known(where: str, found: Iterable[object], allowed: Iterable[object], listing: str = "") -> None:

@@ -20,7 +20,7 @@ from pydantic import (
 )
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from fedpriv.errors import BadInput, plain, short_repr, together
+from fedpriv.errors import BadInput, plain, short_repr
 from fedpriv.registry import Registry, packages
 
 T = TypeVar("T")
@@ -210,10 +210,6 @@ class Mistake(NamedTuple):
     path: tuple[int | str, ...]
     text: str  # the key, what was found, what is allowed
 
-    def said(self, where: str) -> BadInput:
-        """Return the error that says it of what is `where`."""
-        return BadInput(f"{where}: {self.text}")
-
 
 def parse(build: Callable[[Any], T], value: Any, where: str | Callable[[tuple[int | str, ...]], str]) -> T:
     """Validate `value`, or raise BadInput naming `where`, the key, what was found, what is allowed.
@@ -223,9 +219,8 @@ def parse(build: Callable[[Any], T], value: Any, where: str | Callable[[tuple[in
     try:
         return build(value)
     except ValidationError as error:
-        found = mistakes(error, value)
         place = where if callable(where) else lambda _: where
-        raise together(one.said(place(one.path)) for one in found) from None
+        raise BadInput(*(f"{place(one.path)}: {one.text}" for one in mistakes(error, value))) from None
 
 
 def mistakes(error: ValidationError, value: Any) -> list[Mistake]:

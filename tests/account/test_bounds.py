@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq
 from scipy.special import log_ndtr, logsumexp, ndtr
 
-from fedpriv.account import moments, pld, rdp, views
+from fedpriv.account import loss, moments, pld, rdp, views
 from fedpriv.account.ledgers import ACCOUNTANTS
 from fedpriv.account.plans import planners
 from fedpriv.audit import clients
@@ -168,7 +168,7 @@ def test_divergences_of_fractional_orders_lie_above_the_integral_and_below_the_n
 def test_the_divergence_of_one_release_is_that_of_its_densities(
     added: bool, rate: float, multiplier: float, share: float
 ) -> None:
-    low, high = sorted(-one if added else one for one in pld.loss_range(rate, multiplier))
+    low, high = sorted(-one if added else one for one in loss.loss_range(rate, multiplier))
     epsilon = low + share * (high - low)
     x = np.linspace(-12 * multiplier - 1, 12 * multiplier + 1, 400_001)
     log_ratio = (
@@ -178,7 +178,7 @@ def test_the_divergence_of_one_release_is_that_of_its_densities(
     present = absent * np.exp(log_ratio)
     gap = -np.expm1(epsilon + log_ratio) * absent if added else -np.expm1(epsilon - log_ratio) * present
     exact = np.trapezoid(gap.clip(min=0), x)
-    found = pld.hockey_stick(rate, multiplier, np.array([epsilon]), added)[0]
+    found = loss.hockey_stick(rate, multiplier, np.array([epsilon]), added)[0]
     assert found == pytest.approx(exact, rel=1e-4, abs=1e-12 * rate)
 
 
@@ -188,9 +188,9 @@ def test_the_divergence_of_one_release_is_that_of_its_densities(
 def test_the_log_moments_that_bound_tails_are_rounded_up(
     added: bool, rate: float, multiplier: float, cells: int
 ) -> None:
-    low, high = pld.loss_range(rate, multiplier)
-    release = pld.loss_from_above(rate, multiplier, (high - low) / cells, added)
-    some = release.mass > pld.LEAST_MASS
+    low, high = loss.loss_range(rate, multiplier)
+    release = loss.loss_from_above(rate, multiplier, (high - low) / cells, added)
+    some = release.mass > loss.LEAST_MASS
     for sign, found in zip((-1, 1), release.log_moments, strict=True):
         powers = sign * np.multiply.outer(release.tilts, release.losses[some])
         exact = logsumexp(powers, b=release.mass[some], axis=1)

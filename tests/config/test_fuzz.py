@@ -61,7 +61,7 @@ def line(act, *given):
     try:
         act(*given)
     except BadInput as error:
-        said = [str(one) for one in error.each]
+        said = str(error).splitlines()
     else:
         return ""
     assert all(one and "\n" not in one for one in said)

@@ -75,7 +75,7 @@ def test_a_file_that_is_no_manifest_is_bad_input_naming_it(content, path):
         path.write_text(content, encoding="latin-1")
     with pytest.raises(BadInput, match=re.escape(str(path))) as error:
         photographs.load(path)
-    assert all(str(one).startswith(str(path)) and "\n" not in str(one) for one in error.value.each)
+    assert all(line.startswith(str(path)) for line in str(error.value).splitlines())
 
 
 def test_photographs_of_our_own_may_move_with_their_manifest(raw, path, tmp_path):

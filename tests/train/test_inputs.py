@@ -127,7 +127,7 @@ def test_the_arrays_of_images_are_named_by_their_dataset_and_features_by_all_tha
     ],
 )
 def test_a_dataset_that_does_not_give_what_the_model_reads_is_bad_input(changes, words):
-    assert re.match(words, wrong_dataset(run(**changes)))
+    assert re.match(f"dataset: {words}", wrong_dataset(run(**changes)))
 
 
 def test_features_are_prepared_from_a_folder_of_photographs(tiny, tmp_path):

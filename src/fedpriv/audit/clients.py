@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtr
 
-from fedpriv.account import pld, rdp
+from fedpriv.account import loss, pld, rdp
 from fedpriv.account.check import check
 from fedpriv.account.spend import Spend
 from fedpriv.account.views import Mechanism, View, planned_mechanism
@@ -174,7 +174,7 @@ def finest_width(rate: float, largest: float) -> float:
     It is a share of most losses, if the cells of all losses fit.
     """
     usual = rate * min(1.0, largest) * math.exp(-(largest**2) / 2)
-    low, high = pld.loss_range(rate, 1 / largest)
+    low, high = loss.loss_range(rate, 1 / largest)
     return max(usual / RESOLVED, 2 * (high - low) / pld.MOST_CELLS)
 
 
@@ -183,7 +183,7 @@ def lower_bound(releases: Sequence[Mechanism], times: Sequence[int], width: floa
     return max(
         pld.lower_epsilon(
             [
-                (pld.loss_from_below(one.sampling_rate, one.noise_multiplier, width, added), count)
+                (loss.loss_from_below(one.sampling_rate, one.noise_multiplier, width, added), count)
                 for one, count in zip(releases, times, strict=True)
             ],
             delta,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fedpriv.account import pld
+from fedpriv.account import loss, pld
 from fedpriv.account.check import checked_trace
 from fedpriv.account.ledgers import ledger, spends
 from fedpriv.account.rdp import gaussian_epsilon
@@ -68,7 +68,7 @@ def replacement_bound(
 ) -> float:
     """Return a lower bound on ε of so many of each release, in which a unit sends the opposite."""
     found = [
-        pld.replacement_loss_from_below(one.sampling_rate, one.noise_multiplier, width) for one in releases
+        loss.replacement_loss_from_below(one.sampling_rate, one.noise_multiplier, width) for one in releases
     ]
     run = [(one, count) for (one, _), count in zip(found, times, strict=True)]
     over = sum(count * slack for (_, slack), count in zip(found, times, strict=True))

@@ -147,7 +147,7 @@ def check_words(words: Sequence[str]) -> None:
 def explain(error: Exception, verb: str = "") -> tuple[list[str], int]:
     """Return the messages and the exit code of what ended a verb."""
     if isinstance(error, BadInput):
-        return [str(one) for one in error.each], 2
+        return str(error).splitlines(), 2
     if isinstance(error, ModuleNotFoundError):  # what comes without extras counts and plans alone
         extra = "train" if verb in ("fetch", "run") else "report"
         return [f"{verb} needs the package {error.name}: pip install 'fedpriv[{extra}]'"], 1

@@ -19,8 +19,8 @@ from pydantic import Field, ValidationError
 from fedpriv.config.run import Run
 from fedpriv.data import DATASETS
 from fedpriv.data.own import Npz
-from fedpriv.errors import BadInput, named, plain, together
-from fedpriv.frozen import Frozen, Mistake, Name, Thousands, mistakes, parse
+from fedpriv.errors import BadInput, named, plain
+from fedpriv.frozen import Frozen, Name, Thousands, mistakes, parse
 from fedpriv.local.work import Speed
 from fedpriv.paper.paper import Paper, folder_of, load_paper, merge, read_yaml
 from fedpriv.paper.tables import accuracy_tables
@@ -194,10 +194,11 @@ def wrong_dataset(run: Run) -> str:
     if not isinstance(run.dataset, str):
         return ""
     if run.dataset not in DATASETS:
-        return f"found {plain(run.dataset)}, allowed: {', '.join(DATASETS)}"
+        return f"dataset: found {plain(run.dataset)}, allowed: {', '.join(DATASETS)}"
     if DATASETS[run.dataset].gives != run.model.reads:
         allowed = sorted(name for name, dataset in DATASETS.items() if dataset.gives == run.model.reads)
-        return f"found {run.dataset} with model {run.model.name}, allowed with it: {', '.join(allowed)}"
+        found = f"dataset: found {run.dataset} with model {run.model.name}"
+        return f"{found}, allowed with it: {', '.join(allowed)}"
     return ""
 
 
@@ -206,12 +207,9 @@ def wrong_law(run: Run) -> str:
     known = DATASETS.get(run.data)
     if run.partition.by_owner and known and not known.writers:
         dealt = ", ".join(sorted(name for name, dataset in DATASETS.items() if dataset.writers))
-        return f"found {getattr(run.partition, 'law', '')} with {run.data}, allowed: that law with {dealt}"
+        found = f"partition.law: found {getattr(run.partition, 'law', '')} with {run.data}"
+        return f"{found}, allowed: that law with {dealt}"
     return ""
-
-
-# Path of a key -> what is wrong with it that only the data and the run together show.
-WRONG = {("dataset",): wrong_dataset, ("partition", "law"): wrong_law}
 
 
 def matches(glob: str, paper: str, run: str) -> bool:
@@ -272,27 +270,26 @@ def plan_runs(preset: Preset, paper: Paper, where: str) -> dict[str, Planned]:
             )
             continue
         for mistake in found:
-            wrong.setdefault(mistake.text, []).append(name)
+            wrong.setdefault(mistake, []).append(name)
     if wrong:
         errors = []
         for text, (first, *more) in wrong.items():
             others = f" (and {len(more)} more runs, {more[-1]} the last)" if more else ""
-            errors.append(BadInput(f"{where}: {paper.paper}.runs.{first}: {text}{others}"))
-        raise together(errors)
+            errors.append(f"{where}: {paper.paper}.runs.{first}: {text}{others}")
+        raise BadInput(*errors)
     if not planned:
         found = ", ".join(map(plain, preset.only)) or "nothing"
         raise BadInput(f"{where}: only: found {found}, allowed: globs that keep a run of {paper.paper}")
     return planned
 
 
-def check_run(told: Mapping[str, Any]) -> Run | list[Mistake]:
+def check_run(told: Mapping[str, Any]) -> Run | list[str]:
     """Return the run that is told, or all that is wrong with it."""
     try:
         run = Run.model_validate(told)
     except ValidationError as error:
-        return mistakes(error, told)
-    found = [(path, wrong(run)) for path, wrong in WRONG.items()]
-    return [Mistake(path, f"{'.'.join(path)}: {text}") for path, text in found if text] or run
+        return [mistake.text for mistake in mistakes(error, told)]
+    return [text for text in (wrong_dataset(run), wrong_law(run)) if text] or run
 
 
 def elements(papers: Mapping[str, Paper], asked: Iterable[str]) -> list[str]:

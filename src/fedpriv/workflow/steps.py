@@ -24,7 +24,7 @@ from fedpriv.config.jobs import (
     stale_files,
 )
 from fedpriv.config.plan import Plan, RunKey, arrays_id, make_plan
-from fedpriv.errors import BadInput, require_known, together
+from fedpriv.errors import BadInput, require_known
 from fedpriv.paper.paper import merge, read_yaml
 from fedpriv.progress import announced, counted, say
 
@@ -231,7 +231,6 @@ def each_run(
 ) -> None:
     """Do the job of every run, told which and in which directory; what failed is raised after all of them."""
     failed: dict[str, Exception] = {}
-    wrong: list[BadInput] = []
     wanted = keys(plan, paper, runs)
     for key in announced(f"{doing} {paper}", wanted, "run", lambda key: f"{key.run} seed {key.seed}"):
         what = f"{paper} {key.run} seed {key.seed}"
@@ -239,9 +238,7 @@ def each_run(
             job(key, root / key.directory(plan.preset.preset))
         except Exception as error:
             failed[what] = error
-            found = error.each if isinstance(error, BadInput) else []
-            wrong += [BadInput(f"{doing}: failed: {what}: {one}") for one in found]
-    if wrong and all(isinstance(error, BadInput) for error in failed.values()):
-        raise together(wrong)
+    if failed and all(isinstance(error, BadInput) for error in failed.values()):
+        raise BadInput(*(f"{doing}: failed: {what}: {error}" for what, error in failed.items()))
     if failed:
         raise ExceptionGroup(f"{doing}: failed: {'; '.join(failed)}", list(failed.values()))
