@@ -4,6 +4,7 @@ import csv
 import json
 from functools import cache
 from pathlib import Path
+from signal import SIGTERM
 
 import pytest
 
@@ -11,6 +12,7 @@ from fedpriv.config import jobs
 from fedpriv.config.jobs import LENGTHS, training_jobs, weights_mb, work
 from fedpriv.config.plan import make_plan
 from fedpriv.config.run import Run
+from fedpriv.errors import Stopped
 from fedpriv.paper.paper import merge, read_yaml
 
 ROOT = Path(__file__).parents[2]
@@ -98,10 +100,19 @@ def test_nobody_knows_how_fast_a_network_of_ones_own_is_before_one_was_stored(tm
     assert jobs.Sizes(own, took).known(PAPER, NAME) == work(own.runs[PAPER][NAME]).passes / 500
 
 
-def test_a_job_asks_for_the_minutes_of_all_its_runs_with_a_margin_and_more_when_tried_again(tmp_path):
+def test_a_job_asks_for_the_minutes_of_all_its_runs_and_a_retry_for_more_of_what_was_short(tmp_path):
     took = jobs.Took({seed: 600.0 for seed in plan().identities(PAPER, NAME).values()}, {})
     size = jobs.Sizes(plan(), took)
     assert size.runtime(keys(NAME)) == 5 + 15 and size.runtime(keys(NAME), attempt=3) == 3 * 20
+    log = tmp_path / "train.log"
+    log.write_text(str(Stopped(SIGTERM, "none seed 0: 3 of 9 rounds are saved")))
+    assert [size.runtime(keys(NAME), attempt, str(log)) for attempt in (1, 2, 3)] == [20, 40, 60]
+    memory = [size.mem_mb(keys(NAME), 0, attempt, str(log)) for attempt in (1, 2, 3)]
+    assert memory == [memory[0], memory[0], 2 * memory[0]]
+    log.write_text("killed by the kernel, which says nothing here")
+    assert [size.runtime(keys(NAME), attempt, str(log)) for attempt in (1, 2, 3)] == [20, 20, 40]
+    killed = [size.mem_mb(keys(NAME), 0, attempt, str(log)) for attempt in (1, 2, 3)]
+    assert killed == [memory[0], 2 * memory[0], 3 * memory[0]]
     assert size.runtime(keys(NAME, NAME)) == 5 + 30
     assert size.priority(keys(NAME, NAME)) == 20
     assert jobs.Sizes(plan(speed={"threads": 4}), took).runtime(keys(NAME)) == 9
@@ -115,7 +126,7 @@ def test_memory_grows_with_what_a_round_sends_with_the_input_and_with_the_attemp
     assert 1000 < sent == pytest.approx(4e-6 * 507.5 * 531_400, rel=0.01)
     gpu = jobs.CUDA * size.gpu(of[large])
     assert size.mem_mb(of[large]) == pytest.approx(2 * (1000 + 2 * sent) + gpu, abs=1)
-    assert size.mem_mb(of[large], 3, read=100) == pytest.approx(3 * (size.mem_mb(of[large]) + 400), abs=3)
+    assert size.mem_mb(of[large], 100, attempt=3) == pytest.approx(3 * (size.mem_mb(of[large]) + 400), abs=3)
     both = of[small] + of[large]
     assert size.mem_mb(of[small]) < size.mem_mb(of[large]) == size.mem_mb(both)
 

@@ -48,6 +48,13 @@ def test_training_on_a_full_disk_says_so_and_goes_on_when_there_is_room(fault, f
     assert trained_in(folder) == known
 
 
+def test_a_job_of_the_workflow_looks_for_room_before_it_trains(folder):
+    step = ("step", "train", "config/small.yaml", "small", "private/0")
+    code, line = live(folder, partial(app.main, step), partial(fill, 100_000))  # a state would fit
+    assert code == 1 and "seed0: no room for what a run leaves" in line and "not trained" in line
+    assert not list((folder / "results").rglob("*.*"))
+
+
 @pytest.mark.parametrize("fault", ACCOUNTING, ids=str)
 def test_accounting_on_a_full_disk_says_so_and_leaves_the_old_ledger(fault, accounted, undisturbed):
     complains(fault, accounted, partial(app.main, ACCOUNT))

@@ -40,6 +40,7 @@ for number, (told, dealt) in enumerate(partition_jobs(plan, together).items()):
 
 
 for job in together:
+    train_log = f"logs/{plan.preset.preset}/{job.runs[0].paper}/train/{job.name}.log"
 
     rule:
         name:
@@ -49,7 +50,7 @@ for job in together:
         output:
             files(plan, job.runs, *TRAINED),
         log:
-            f"logs/{plan.preset.preset}/{job.runs[0].paper}/train/{job.name}.log",
+            train_log,
         benchmark:
             f"logs/{plan.preset.preset}/{job.runs[0].paper}/train/{job.name}.tsv"
         priority: job.priority  # the longest first: what is short fills the gaps
@@ -57,14 +58,16 @@ for job in together:
         resources:
             gpu=size.gpu(job.runs),
             mem_mb=partial(
-                lambda wildcards, input, attempt, runs: size.mem_mb(
-                    runs, attempt, input.size_mb
+                lambda wildcards, input, attempt, runs, log: size.mem_mb(
+                    runs, input.size_mb, attempt, log
                 ),
                 runs=job.runs,
+                log=train_log,
             ),
             runtime=partial(
-                lambda wildcards, attempt, runs: size.runtime(runs, attempt),
+                lambda wildcards, attempt, runs, log: size.runtime(runs, attempt, log),
                 runs=job.runs,
+                log=train_log,
             ),
         params:
             runs=identity_marks(plan, job.runs),

@@ -16,6 +16,7 @@ from fedpriv.config.jobs import (
 partitions = plan.partitions()
 size = jobs.Sizes(plan, jobs.read_times(jobs.INDEX))
 RUN = "results/{preset}/{paper}/runs/{run}/seed{seed}"
+LOG = "logs/{preset}/{paper}/train/{run}/seed{seed}.log"
 
 
 rule partition:
@@ -45,7 +46,7 @@ rule train:
         # are the weights, which nothing is made from.
         [f"{RUN}/{name}" for name in TRAINED],
     log:
-        "logs/{preset}/{paper}/train/{run}/seed{seed}.log",
+        LOG,
     benchmark:
         "logs/{preset}/{paper}/train/{run}/seed{seed}.tsv"
     priority: lambda wildcards: size.priority(run_of_wildcards(plan, wildcards))
@@ -53,10 +54,13 @@ rule train:
     resources:
         gpu=lambda wildcards: size.gpu(run_of_wildcards(plan, wildcards)),
         mem_mb=lambda wildcards, input, attempt: size.mem_mb(
-            run_of_wildcards(plan, wildcards), attempt, input.size_mb
+            run_of_wildcards(plan, wildcards),
+            input.size_mb,
+            attempt,
+            LOG.format(**wildcards),
         ),
         runtime=lambda wildcards, attempt: size.runtime(
-            run_of_wildcards(plan, wildcards), attempt
+            run_of_wildcards(plan, wildcards), attempt, LOG.format(**wildcards)
         ),
     params:
         # All that changes the result, and nothing that only changes the speed.

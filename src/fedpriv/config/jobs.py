@@ -204,6 +204,11 @@ def figures(plan: Plan, paper: str) -> list[str]:
     return [f"{root}/{figure}.{suffix}" for figure in figure_names(plan, paper) for suffix in FIGURE]
 
 
+def judged_claims(plan: Plan, paper: str) -> tuple[Claim, ...]:
+    """Return the claims of `paper` that are judged: none where only some of it is shown."""
+    return () if plan.preset.show else plan.papers[paper].claims
+
+
 def figure_names(plan: Plan, paper: str) -> dict[str, FigureSpec]:
     """Return the figures of `paper` of which a preset runs something."""
     there = plan.papers[paper].figures
@@ -227,8 +232,7 @@ def audited_runs(plan: Plan, paper: str, shown: Iterable[Rendered | Claim] | Non
     """Return the runs of `paper` whose findings something reads of what is `shown`, by default of all."""
     tables, read = plan.papers[paper].tables, set[str]()
     if shown is None:
-        judged = () if plan.preset.show else plan.papers[paper].claims
-        shown = (*tables.values(), *figure_names(plan, paper).values(), *judged)
+        shown = (*tables.values(), *figure_names(plan, paper).values(), *judged_claims(plan, paper))
     for one in shown:
         if isinstance(one, Claim) and "lower_bound" in one.check:
             cases = one.judged(accuracy_tables(tables))
@@ -344,6 +348,19 @@ def gpu_pays(run: Run, seconds: float) -> bool:
     return seconds >= WORTH and not run.model.features and (weights >= WEIGHTS or not weights)
 
 
+def retry_factors(attempt: int, log: Path) -> tuple[int, int]:
+    """Return how many times the minutes and the memory of its first attempt a job asks for.
+
+    Snakemake tells the attempt alone. What ended the one before is in its log: a training that is warned of
+    its time limit says that it was stopped, one that takes too much memory is killed and says nothing. Of the
+    other it asks for one time less, which may have been short before. Without a log both grow.
+    """
+    if attempt == 1 or not log.is_file():
+        return attempt, attempt
+    stopped = "; stopped by SIG" in log.read_text(encoding="utf-8", errors="replace")
+    return (attempt, attempt - 1) if stopped else (attempt - 1, attempt)
+
+
 class Sizes:
     """The sizes of the runs of a plan; `threads` are those of a job."""
 
@@ -391,17 +408,18 @@ class Sizes:
         """Return the seconds that a job of these runs takes."""
         return sum(self.seconds(one.paper, one.run) for one in runs)
 
-    def runtime(self, runs: Iterable[RunKey], attempt: int = 1) -> int:
-        """Return for how many minutes a job of these runs asks, the second time for twice as many."""
-        return attempt * math.ceil(START + MARGIN * self.together(runs) / 60)
+    def runtime(self, runs: Iterable[RunKey], attempt: int = 1, log: str = "") -> int:
+        """Return for how many minutes a job of these runs asks."""
+        return retry_factors(attempt, Path(log))[0] * math.ceil(START + MARGIN * self.together(runs) / 60)
 
-    def mem_mb(self, runs: Sequence[RunKey], attempt: int = 1, read: float = 0) -> int:
+    def mem_mb(self, runs: Sequence[RunKey], read: float = 0, attempt: int = 1, log: str = "") -> int:
         """Return for how many MB a job of these runs asks that reads so many: its largest counts."""
         most = max(
             BASE + COPIES * weights_mb(one.config) + UNCOUNTED * (not one.config.model.size(classes=10))
             for one in runs
         )
-        return attempt * math.ceil(2 * most + CUDA * self.gpu(runs) + READ * read)
+        needed = math.ceil(2 * most + CUDA * self.gpu(runs) + READ * read)
+        return retry_factors(attempt, Path(log))[1] * needed
 
     def priority(self, runs: Iterable[RunKey]) -> int:
         """Priority of a job of these runs: the longest first, below what others wait for."""

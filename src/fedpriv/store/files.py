@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from secrets import token_hex
 from stat import S_ISREG
+from tempfile import TemporaryFile
 from typing import Any
 
 from filelock import FileLock
@@ -42,6 +43,25 @@ def writing(path: Path) -> Generator[Path]:
         raise OSError(f"{path}: {error}") from error
     finally:
         temporary.unlink(missing_ok=True)
+
+
+ROOM = 1 << 20  # bytes, more than most runs leave
+
+
+class NoRoom(OSError):
+    """A full disk, or a full quota."""
+
+
+def require_room(folder: Path) -> None:
+    """Raise NoRoom where no file can be written, before there is anything that would be lost."""
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        with TemporaryFile(dir=folder) as file:
+            file.write(bytes(ROOM))
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        raise NoRoom(f"{folder}: no room for what a run leaves ({error}); it was not trained") from error
 
 
 @contextmanager

@@ -27,6 +27,7 @@ from fedpriv.config.plan import Plan, RunKey, arrays_id, make_plan
 from fedpriv.errors import BadInput, require_known
 from fedpriv.paper.paper import merge, read_yaml
 from fedpriv.progress import announced, counted, say
+from fedpriv.store.files import NoRoom, require_room
 
 PAPERS = Path("config/papers")
 HERE = Path()
@@ -91,6 +92,7 @@ def train(plan: Plan, paper: str, *runs: str, root: Path = HERE) -> None:
     kept = Path(os.environ.get("FEDPRIV_RESUME") or root)
 
     def one(key: RunKey, out: Path) -> None:
+        require_room(out)
         train(
             key.config,
             key.run,
@@ -236,6 +238,8 @@ def each_run(
         what = f"{paper} {key.run} seed {key.seed}"
         try:
             job(key, root / key.directory(plan.preset.preset))
+        except NoRoom:  # nor is there any for the others
+            raise
         except Exception as error:
             failed[what] = error
     if failed and all(isinstance(error, BadInput) for error in failed.values()):
