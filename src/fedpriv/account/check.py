@@ -452,8 +452,8 @@ def complete(found: Columns) -> Columns:
         found["mechanism"] = _mechanism(found, rounds)
     _least(found)
     default(**MISSING)
-    if rounds:
-        default(**{name: one.default for name, one in own_columns(str(found["mechanism"][0])).items()})
+    own = own_columns(str(found["mechanism"][0]) if rounds else "")
+    default(**{name: column.default for name, column in own.items()})
     if not said_in_sum and "unit" in found:
         found["noise_in_sum"] = (found["upload_noise_std"] > 0) | (found["unit"] == "both")
     if "round" not in found or np.array_equal(numbers(found, "round", "1, 2, 3, ..."), np.arange(rounds)):

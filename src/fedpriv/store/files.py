@@ -18,7 +18,6 @@ from stat import S_ISREG
 from tempfile import TemporaryFile
 from typing import Any
 
-from filelock import FileLock
 from safetensors import SafetensorError
 
 
@@ -67,6 +66,8 @@ def require_room(folder: Path) -> None:
 @contextmanager
 def exclusive(path: Path) -> Generator[None]:
     """Let one process at a time work on `path`, in a folder that is there; the others wait."""
+    from filelock import FileLock  # what is quick to import locks nothing
+
     lock = path.with_name(f".{path.name}.lock")
     with FileLock(lock):
         try:
