@@ -18,11 +18,6 @@ SHORT = AlikeRounds(0.3, 2.0, 8)
 SOUND = dry.mechanism_by_name("client_dp", PLAN, DELTA)
 
 
-def test_clipping_that_is_no_clipping_is_found():
-    found = dry.audit_mechanism(dry.mechanism_by_name("global_dp_released", PLAN, DELTA), DELTA, WANTED)
-    assert found.refuted and "in units of the bound" in found.broken and found.lower_bound > found.epsilon
-
-
 @pytest.mark.parametrize("mechanism", ["client_dp", "instance"])
 def test_a_sound_mechanism_is_not_refuted_and_most_of_its_epsilon_is_seen(mechanism):
     found = dry.audit_mechanism(dry.mechanism_by_name(mechanism, PLAN, DELTA), DELTA, WANTED)

@@ -1,7 +1,5 @@
 """Each of these faults breaks what its facts state: a dry run finds it."""
 
-import math
-
 import pytest
 from support import dry_faults as faults
 
@@ -51,7 +49,7 @@ OF |= {faults.Instance: "instance", faults.ClientDP: "client_dp"}
 
 
 def planted(fault):
-    """Return the mechanism with the fault, of which is stated what the sound one states."""
+    """Return the mechanism with the fault, whose facts are those of the sound one."""
     if issubclass(fault, Poisson):
         return dry.mechanism_by_name("client_dp", PLAN, DELTA)._replace(law=fault(rate=PLAN.sampling_rate))
     sound = dry.mechanism_by_name(
@@ -76,10 +74,3 @@ def test_a_cohort_of_another_size_than_its_law_has_is_found():
     sound = dry.mechanism_by_name("client_dp", PLAN, DELTA, {"cohort": {"law": "fixed"}})
     found = dry.audit_mechanism(sound._replace(law=faults.AtTimesFewer(size=sound.law.size)), DELTA, 4000)
     assert found.refuted and "a cohort is not of the" in found.broken
-
-
-def test_a_scheme_is_held_to_its_own_facts_where_nobody_else_states_any():
-    scheme = faults.HalfVariance(clip_l2=1.0, noise_multiplier=2.0)
-    mechanism = dry.mechanism_by_name("client_dp", PLAN, DELTA)._replace(scheme=scheme, stated=None)
-    found = dry.audit_mechanism(mechanism, DELTA, WANTED)
-    assert found.refuted and found.epsilon < math.inf

@@ -2,9 +2,11 @@ import json
 from pathlib import Path
 
 import pytest
+from support.dry_faults import HalfVariance
 from support.made_run import RUN, go, write_noise
 
 from fedpriv.cli.app import main
+from fedpriv.schemes import SCHEMES
 
 ROOT = Path(__file__).parents[2]
 
@@ -44,8 +46,9 @@ def test_keys_of_a_scheme_its_hooks_and_its_cohorts_are_set_by_name(arguments, c
     assert 0 <= found["lower_bound"] < found["epsilon"]
 
 
-def test_a_mechanism_that_protects_nobody_is_refuted_with_exit_code_1(capsys):
-    assert main(["audit", "--mechanism", "global_dp_released", *PLAN, "--json"]) == 1
+def test_a_mechanism_with_less_noise_than_it_says_is_refuted_with_exit_code_1(monkeypatch, capsys):
+    monkeypatch.setitem(SCHEMES, "client_dp", HalfVariance)
+    assert main(["audit", "--mechanism", "client_dp", *PLAN, "--json"]) == 1
     assert told(capsys)["refuted"] is True
 
 

@@ -7,6 +7,7 @@ import torch
 from scipy import special, stats
 
 from fedpriv.mechanisms.clipping import Bounded, clip, norms_of
+from fedpriv.mechanisms.private_gradient import PrivateGradient
 from fedpriv.mechanisms.sampling import Fixed, Poisson
 from fedpriv.schemes import ClientDP, DpflBnn, Instance, NbAFL
 from fedpriv.streams import Streams
@@ -30,6 +31,8 @@ class Noisy(ClientDP):
 
 class Clips(ClientDP):
     """Bounds rows by `clipped`, and says that they are bounded as they should be."""
+
+    mechanism = "gaussian"
 
     def bound(self, updates, context):
         return Bounded(self.clipped(updates, context), self.clip_l2), {"clip_l2": self.clip_l2}
@@ -117,6 +120,8 @@ class LittleNoiseHereAndThere(Noisy):
 
 
 class CountsTwice(ClientDP):
+    mechanism = "gaussian"
+
     def combine(self, bounded, context):
         return super().combine(
             bounded._replace(updates=torch.cat([bounded.updates, bounded.updates[:1]])), context
@@ -124,6 +129,8 @@ class CountsTwice(ClientDP):
 
 
 class ClipsTheMean(ClientDP):
+    mechanism = "gaussian"
+
     def bound(self, updates, context):
         return Bounded(updates.nan_to_num(0.0, 0.0, 0.0), self.clip_l2), {"clip_l2": self.clip_l2}
 
@@ -159,6 +166,8 @@ class LoosensAfterRoundTen(Clips):
 
 class Remembers(ClientDP):
     """Keeps the unnoised share of updates within the bound."""
+
+    mechanism = "gaussian"
 
     def memory(self, parameters):
         return {"share": torch.zeros(1)}
@@ -204,6 +213,8 @@ class Favourites(Poisson):
 
 
 class SharesUploadNoise(NbAFL):
+    mechanism = "gaussian"
+
     def release(self, bounded, uploads, context):
         sent, facts = super().release(bounded, uploads, context)
         noise = facts["upload_noise_std"] * context.noise("uplink").like(bounded.updates[:1])
@@ -211,13 +222,24 @@ class SharesUploadNoise(NbAFL):
 
 
 class FlipsTooFew(DpflBnn):
+    mechanism = "randomized_response"
+
     def release(self, bounded, uploads, context):
         sent, facts = DpflBnn(gamma=1.1 * self.gamma).release(bounded, uploads, context)
         return sent, facts | {"gamma": self.gamma}
 
 
+class Forgetful(PrivateGradient):
+    """Clips examples too late, and says that it clips them as it should."""
+
+    def facts(self, local_steps, sizes):
+        sound = PrivateGradient(*self)._replace(example_clip_l2=self.clip_l2, noise_multiplier=2.0)
+        return sound.facts(local_steps, sizes)
+
+
 class ForgetsExamples(Instance):
-    """Clips the mean of a batch and no example."""
+    mechanism = "gaussian"
 
     def gradient(self, local):
-        return super().gradient(local)._replace(example_clip_l2=1.5 * self.clip_l2, noise_multiplier=2 / 1.5)
+        sound = super().gradient(local)
+        return Forgetful(*sound)._replace(example_clip_l2=1.5 * self.clip_l2, noise_multiplier=2 / 1.5)

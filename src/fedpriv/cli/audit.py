@@ -30,7 +30,7 @@ def audit(
     ] = None,
     mechanism: Annotated[
         str,
-        typer.Option(help="Instead of a run: the name of any scheme with an ε, or global_dp_released."),
+        typer.Option(help="Instead of a run: the name of any scheme with an ε."),
     ] = "",
     q: Annotated[float | None, typer.Option(*RATE, help="Of a mechanism: sampling rate.")] = None,
     noise_multiplier: Annotated[

@@ -78,14 +78,13 @@ class Statement(NamedTuple):
 
 
 def statement(site: Site, delta: float) -> Statement:
-    """Tightest guarantee that a dry run of what is believed states, all of whose assumptions hold.
+    """Tightest guarantee that the facts of a dry run state, all of whose assumptions hold.
 
     Raises BadInput where there is none, and where rounds are not independent: clients who come in turn, or
     noise that is correlated.
     """
-    mechanism = site.mechanism._replace(scheme=site.mechanism.believed)
-    site, rows = site._replace(mechanism=mechanism), []
-    memory = mechanism.believed.memory(site.dimension)
+    mechanism, rows = site.mechanism, []
+    memory = mechanism.scheme.memory(site.dimension)
     streams = Streams(0, "dry run that is accounted")
     for round in range(1, mechanism.plan.rounds + 1):
         ids = site.draw(round, streams)
@@ -94,7 +93,7 @@ def statement(site: Site, delta: float) -> Statement:
         rows.append(site.row(played.facts, round, len(ids)))
     trace = checked_trace(pd.DataFrame(rows))
     last = ledger(trace, delta)
-    unit = {"instance": ["instance"], "client": ["client"]}.get(mechanism.believed.unit, ["client", "none"])
+    unit = {"instance": ["instance"], "client": ["client"]}.get(mechanism.scheme.unit, ["client", "none"])
     bits = (trace["noisy_bits"] > 0).all()
     met = last[
         (last["round"] == len(rows))
@@ -104,7 +103,7 @@ def statement(site: Site, delta: float) -> Statement:
         & (last["unit"].isin([ONE_BIT] if bits else unit))
         & (last["accounting"].isin(["upload"] if bits else [*SEEN]))
     ]
-    found = f"--mechanism: found {mechanism.believed.name} with these settings, "
+    found = f"--mechanism: found {mechanism.scheme.name} with these settings, "
     if met.empty:
         raise BadInput(f"{found}whose facts state no ε, allowed: what has a guarantee")
     if any(view.mechanism != "gaussian" or view.law not in SAMPLED for view in views(trace, {})):

@@ -74,7 +74,7 @@ def transcripts(mechanism: AttackedMechanism, said: Statement, wanted: int, seed
     """Return at least so many transcripts with the canary, of as many dry runs as it takes."""
     bits = said.attack == "bit"
     site = Site(mechanism, ANSWERING, BITS) if bits else Site(mechanism, CLIENTS, CLIENTS + EMPTY)
-    if site.gradient(mechanism.scheme) and not site.of_examples:
+    if site.gradient() and not site.of_examples:
         wanted = -(-wanted // SLOWER)
     times = -(-wanted // (ANSWERING * BITS // 2 if bits else CLIENTS))
     seen, before = Seen.of_nothing(site), None

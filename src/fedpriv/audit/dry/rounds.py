@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 
 CLIENTS = 400  # of a dry run: more make its rounds slower, fewer its start
-RELEASED = "global_dp_released"  # global_dp as its code was released, counted as if it bounded anything
 
 Settings = Mapping[str, Any]
 
@@ -39,25 +38,17 @@ class AttackedMechanism(NamedTuple):
     law: CohortLaw
     plan: AlikeRounds
     hooks: Hooks = Hooks()
-    stated: Scheme | None = None  # what the account takes the scheme for; None: the scheme itself
-
-    @property
-    def believed(self) -> Scheme:
-        """Return the scheme whose facts state ε."""
-        return self.stated or self.scheme
 
 
 def planned_settings(mechanism: str, plan: AlikeRounds, delta: float) -> Settings:
     """Give a mechanism a bound of 1 and the plan's noise."""
     noise = plan.noise_multiplier
     usual = {"clip_l2": 1.0, "noise_multiplier": noise, "distances": 0}
-    # The budget has no say here.
-    server = {"clip": 1.0, "noise_multiplier": noise, "budget": {"epsilon": 1.0, "delta": delta}}
     # The label ε at which an upload has the plan's noise.
     label = {"epsilon": 2 * plan.rounds * plan.sampling_rate / noise, "constant": 1.0, "weight_clip": 1.0}
     own: dict[str, Settings] = {
-        "global_dp": server,
-        RELEASED: server | {"clipping": "released"},  # which bounds nothing
+        # The budget has no say here.
+        "global_dp": {"clip": 1.0, "noise_multiplier": noise, "budget": {"epsilon": 1.0, "delta": delta}},
         "instance": usual | {"per_example_clip": True},
         # Everybody's shares of noise are together the plan's.
         "joint": usual | {"noise_multiplier": noise / math.sqrt(CLIENTS), "top_up": 0.0},
@@ -79,17 +70,16 @@ def mechanism_by_name(
     of `cohort` below these names. Unknown names or keys, and a plan that cannot be, are BadInput.
     """
     given = dict(settings or {})
-    require_known("--mechanism", [mechanism], [*SCHEMES, RELEASED])
+    require_known("--mechanism", [mechanism], SCHEMES)
     plan.checked()
     check(delta=delta)
     hooks = parse(Hooks.model_validate, given.pop("hooks", {}), "--set hooks")
-    kind = SCHEMES["global_dp" if mechanism == RELEASED else mechanism]
+    kind = SCHEMES[mechanism]
     law = cohort(plan, given.pop("cohort", {}), kind.usual_law)
     set_by_plan = planned_settings(mechanism, plan, delta)
     keys = {key: value for key, value in set_by_plan.items() if key in kind.model_fields} | given
     scheme = parse(kind.model_validate, keys, f"--mechanism {mechanism} --set")
-    stated = scheme.model_copy(update={"clipping": "bounded"}) if mechanism == RELEASED else scheme
-    return AttackedMechanism(scheme, law, plan, hooks, stated)
+    return AttackedMechanism(scheme, law, plan, hooks)
 
 
 def cohort(plan: AlikeRounds, settings: Any, usual: str) -> CohortLaw:
@@ -140,18 +130,18 @@ class Site(NamedTuple):
     @property
     def of_examples(self) -> bool:
         """True where rows are those of the examples of one client, which a batch samples."""
-        return self.mechanism.believed.unit == "instance"
+        return self.mechanism.scheme.unit == "instance"
 
     @property
     def expected(self) -> float:
         """Expected number in a round."""
         return self.mechanism.law.expected(self.population)
 
-    def gradient(self, scheme: Scheme) -> PrivateGradient | None:
+    def gradient(self) -> PrivateGradient | None:
         """Noise of local gradients, of which nothing is sampled."""
         batch = max(1, round(self.expected)) if self.of_examples else 1
         # Checked again, it would take a tenth of a round.
-        found = scheme.gradient(FedSGD.model_construct(batch_size=batch))
+        found = self.mechanism.scheme.gradient(FedSGD.model_construct(batch_size=batch))
         return found._replace(samples=0) if found else None
 
     def draw(self, round: int, streams: Streams) -> np.ndarray:
@@ -161,15 +151,9 @@ class Site(NamedTuple):
     def play(
         self, rows: torch.Tensor, ids: np.ndarray, round: int, memory: Memory, streams: Streams
     ) -> Round:
-        """Outcome of a round in which `rows` `[n, d]` are sent by those with these ids.
-
-        The facts are those of what is believed.
-        """
-        mechanism = self.mechanism
+        """Outcome of a round in which `rows` `[n, d]` are sent by those with these ids."""
         context = self.context(len(rows), round, memory, streams)
-        mean, bounded, received, kept, facts = self.exchanged(mechanism.scheme, rows, ids, context)
-        if mechanism.believed is not mechanism.scheme:
-            facts = self.exchanged(mechanism.believed, rows, ids, context)[-1]
+        mean, bounded, received, kept, facts = self.exchanged(rows, ids, context)
         present = facts["denominator"] == "present" and len(rows)
         total = mean.double() * (len(rows) if present else context.expected)
         clean = bounded.updates if facts["noise_in_sum"] else received.updates
@@ -192,10 +176,10 @@ class Site(NamedTuple):
         )
 
     def exchanged(
-        self, scheme: Scheme, rows: torch.Tensor, ids: np.ndarray, context: RoundContext
+        self, rows: torch.Tensor, ids: np.ndarray, context: RoundContext
     ) -> tuple[torch.Tensor, Bounded, Bounded, Memory, Facts]:
         """Return the mean, the bounded rows, what the server received, what the scheme keeps, the facts."""
-        gradient, hooks, heard = self.gradient(scheme), self.mechanism.hooks, Overheard(scheme)
+        gradient, hooks, heard = self.gradient(), self.mechanism.hooks, Overheard(self.mechanism.scheme)
         clean, noisy = local_work(gradient, rows, np.zeros(1, int) if self.of_examples else ids, context)
         uploads = hooks.before_upload(noisy)
         of_gradients: Facts = {}
@@ -214,10 +198,10 @@ class Site(NamedTuple):
             **law.facts(population, self.mechanism.plan.rounds),
             **facts,
             "round": round,
-            "scheme": self.mechanism.believed.name,
-            "mechanism": self.mechanism.believed.mechanism,
-            "unit": self.mechanism.believed.unit,
-            "relation": self.mechanism.believed.relation,
+            "scheme": self.mechanism.scheme.name,
+            "mechanism": self.mechanism.scheme.mechanism,
+            "unit": self.mechanism.scheme.unit,
+            "relation": self.mechanism.scheme.relation,
             "sampling_law": law.law,
             "population": population,
             "expected_cohort": law.expected(population),
