@@ -9,13 +9,13 @@ import copy
 import json
 import threading
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import nn
-from torch.func import vmap
+from torch.func import functional_call, vmap
 from torch.nn.parameter import is_lazy
 
 from fedpriv.errors import BadInput, plain
@@ -67,29 +67,6 @@ def trained(net: nn.Module) -> dict[str, torch.Tensor]:
     return {name: one for name, one in net.named_parameters() if one.requires_grad}
 
 
-class Slot(NamedTuple):
-    """Where a layer keeps a parameter or a buffer."""
-
-    holder: dict[str, Any]  # that of a module
-    key: str
-    name: str  # of the tensor that belongs there
-
-
-def slots(net: nn.Module) -> list[Slot]:
-    """Return every place of a parameter or buffer; one that is tied has a name and many places.
-
-    A module that stands in a network twice is one place, or what was there before could not be put back.
-    """
-    names = {one: name for name, one in (*net.named_parameters(), *net.named_buffers())}
-    return [
-        Slot(holder, key, names[one])
-        for module in net.modules()
-        for holder in (vars(module)["_parameters"], vars(module)["_buffers"])
-        for key, one in holder.items()
-        if one is not None
-    ]
-
-
 @cache
 def constant(spec: str) -> nn.Module:
     """Return the network whose buffers and frozen parameters are everybody's: those of seed 0."""
@@ -129,13 +106,12 @@ def checked(spec: str, x: torch.Tensor, expected: tuple[int, ...] | None) -> tor
                 path, f"buffer {name}, which a pass changes", "buffers that are constants, as with GroupNorm"
             )
     if not close(passed(x), out):
-        raise refusal(path, f"a pass that is random{dropping(net)}", "the same twice")
+        raise refusal(path, f"a pass that is random{layers(net, drops)}", "the same twice")
     if not close(torch.cat([passed(x[:1]), passed(x[1:])]), out):
-        raise refusal(
-            path,
-            f"a pass that mixes examples{layers(net, 'BatchNorm')}{positions_first(net)}",
-            "each by itself, as with GroupNorm and batch_first=True",
-        )
+        guilty = layers(net, lambda one: "BatchNorm" in type(one).__name__)
+        guilty += layers(net, lambda one: getattr(one, "batch_first", True) is False, " without batch_first")
+        allowed = "each by itself, as with GroupNorm and batch_first=True"
+        raise refusal(path, f"a pass that mixes examples{guilty}", allowed)
     return out
 
 
@@ -154,7 +130,6 @@ def disturbed(spec: str) -> nn.Module:
 def unstackable(spec: str, x: torch.Tensor) -> str:
     """Name the layer that `vmap` cannot stack, tried on two examples `x`, and why; empty: none."""
     net = disturbed(spec)
-    found = [slot for slot in slots(net) if slot.name in trained(net)]
     stacked = {name: one.detach().expand(2, *one.shape) for name, one in trained(net).items()}
     inside: list[str] = []  # the layers that a pass is in, from the outermost
     for name, layer in net.named_modules():
@@ -163,7 +138,7 @@ def unstackable(spec: str, x: torch.Tensor) -> str:
         layer.register_forward_hook(lambda *_: inside.pop() and None)
     try:
         with warnings.catch_warnings(action="ignore"):  # that a rule of vmap is slow
-            vmap(lambda own, one: called(net, found, own, one[None]))(stacked, x)
+            vmap(lambda own, one: functional_call(net, own, one[None]))(stacked, x)
     except Exception as error:
         return f"{inside[-1] if inside else 'a pass'}, which vmap cannot stack ({said(error)})"
     return ""
@@ -172,13 +147,11 @@ def unstackable(spec: str, x: torch.Tensor) -> str:
 def call(spec: str, params: Params, x: torch.Tensor) -> torch.Tensor:
     """Return the logits; every thread calls a copy of its own, in which tensors are put for the while."""
     dtype = next(iter(params.values())).dtype
-    nets: dict[str, tuple[nn.Module, list[Slot]]] = _of_thread.__dict__.setdefault("nets", {})
+    nets: dict[str, nn.Module] = _of_thread.__dict__.setdefault("nets", {})
     if spec not in nets:
-        net = copy.deepcopy(constant(spec))
-        nets[spec] = net, slots(net)
-    net, found = nets[spec]
+        nets[spec] = copy.deepcopy(constant(spec))
     tensors = params | constants(spec, x.device, dtype)
-    return called(net, found, tensors, x.to(dtype) if x.is_floating_point() else x)
+    return functional_call(nets[spec], tensors, x.to(dtype) if x.is_floating_point() else x)
 
 
 @cache
@@ -192,44 +165,21 @@ def constants(spec: str, device: torch.device, dtype: torch.dtype) -> Params:
     }
 
 
-def called(net: nn.Module, found: Sequence[Slot], tensors: Params, x: torch.Tensor) -> torch.Tensor:
-    """Return the outputs of a network for `x` with these tensors in its slots, and put back its own.
-
-    `torch.func.functional_call` does the same and looks for the slots anew in every pass, which is a tenth of
-    a small network's step.
-    """
-    own = [slot.holder[slot.key] for slot in found]
-    try:
-        for slot in found:
-            slot.holder[slot.key] = tensors[slot.name]
-        return net(x)
-    finally:
-        for slot, one in zip(found, own, strict=True):
-            slot.holder[slot.key] = one
-
-
 def close(one: torch.Tensor, other: torch.Tensor) -> bool:
     """Say if two passes agree but for rounding."""
     return torch.allclose(one, other, rtol=1e-3, atol=1e-4, equal_nan=True)
 
 
-def layers(net: nn.Module, kind: str) -> str:
-    """Return the layers whose class is called so, as an aside."""
-    found = [name for name, one in net.named_modules() if kind in type(one).__name__]
-    return f" ({', '.join(found)})" if found else ""
+def layers(net: nn.Module, guilty: Callable[[nn.Module], bool], words: str = "") -> str:
+    """Return the layers that are `guilty` of something, as an aside."""
+    found = [name for name, one in net.named_modules() if guilty(one)]
+    return f" ({', '.join(found)}{words})" if found else ""
 
 
-def dropping(net: nn.Module) -> str:
-    """Return the layers that drop some of their numbers, as an aside: dropout, or a recurrent layer's own."""
-    shares = {name: getattr(one, "p", getattr(one, "dropout", 0)) for name, one in net.named_modules()}
-    found = [name for name, share in shares.items() if isinstance(share, int | float) and share > 0]
-    return f" ({', '.join(found)})" if found else ""
-
-
-def positions_first(net: nn.Module) -> str:
-    """Return the layers that take the axis of examples for that of positions, as an aside."""
-    found = [name for name, one in net.named_modules() if getattr(one, "batch_first", True) is False]
-    return f" ({', '.join(found)} without batch_first)" if found else ""
+def drops(layer: nn.Module) -> bool:
+    """Say if a layer drops some of its numbers: dropout, or a recurrent layer's own."""
+    share = getattr(layer, "p", getattr(layer, "dropout", 0))
+    return isinstance(share, int | float) and share > 0
 
 
 def refusal(path: str, found: str, allowed: str) -> BadInput:
