@@ -188,7 +188,7 @@ def main() -> None:
     parser.add_argument("--small", action="store_true", help="one round each, to try this program on a CPU")
     asked = parser.parse_args()
     started = time.perf_counter()
-    path = data.prepare("mnist", asked.resources, source.mirrors([]))
+    path = data.prepare_arrays("mnist", asked.resources, source.mirrors([]))
     with tempfile.TemporaryDirectory() as folder:
         tables = {
             "Every scheme, a few rounds on noise": schemes(Path(folder)),

@@ -87,7 +87,7 @@ def test_what_is_reckoned_is_what_training_does(here, monkeypatch):
 
 def test_the_size_of_every_dataset_is_known_and_that_of_bundled_ones_right(tmp_path):
     assert set(SIZES) == set(DATASETS)
-    digits = data.arrays.load(data.prepare("digits", tmp_path, ()))
+    digits = data.arrays.load(data.prepare_arrays("digits", tmp_path, ()))
     assert SIZES["digits"].test == len(digits.y_test)
     for name, dataset in DATASETS.items():
         if isinstance(dataset, Photographs):

@@ -17,8 +17,8 @@ def test_the_folder_of_the_first_mirror_that_has_it_is_read_in_place(tmp_path):
     folder = lay(tmp_path / "full/aptos")
     mirrors = ["https://example.org/mirror", str(tmp_path / "empty"), str(tmp_path / "full")]
     assert (
-        photographs.find(mirrors, tmp_path / "resources")
-        == photographs.find([str(folder)], tmp_path)
+        photographs.find_aptos(mirrors, tmp_path / "resources")
+        == photographs.find_aptos([str(folder)], tmp_path)
         == folder
     )
     assert not (tmp_path / "resources").exists()
@@ -26,8 +26,8 @@ def test_the_folder_of_the_first_mirror_that_has_it_is_read_in_place(tmp_path):
 
 def test_the_first_500_rows_are_the_test_split(tmp_path):
     lay(tmp_path / "aptos", 503, ".jpg")
-    (path,) = data.fetch("aptos", tmp_path / "resources", [str(tmp_path)])
-    listed = data.photographs.load(path)
+    (path,) = data.fetch_dataset("aptos", tmp_path / "resources", [str(tmp_path)])
+    listed = data.photographs.load_manifest(path)
     assert [image.test for image in listed.images] == 500 * [True] + 3 * [False]
     assert "503 rows: 500 test and 3 training images" in data.described("aptos", [str(path)])
 
@@ -39,9 +39,9 @@ def test_without_a_mirror_kagglehub_downloads_and_unpacks_it(kaggle, tmp_path, c
         for file in (tmp_path / "packed").rglob("*.*"):
             archive.write(file, file.relative_to(tmp_path / "packed"))
     kaggle.body = packed.getvalue()
-    (path,) = data.fetch("aptos", tmp_path / "resources", [])
-    assert data.photographs.load(path).folder.startswith(str(tmp_path / "cache"))
-    assert len(data.photographs.load(path).images) == 503
+    (path,) = data.fetch_dataset("aptos", tmp_path / "resources", [])
+    assert data.photographs.load_manifest(path).folder.startswith(str(tmp_path / "cache"))
+    assert len(data.photographs.load_manifest(path).images) == 503
     assert len(kaggle.asked) == 1 and kaggle.asked[0].startswith("Basic")
     assert capsys.readouterr().out == ""
 
@@ -57,7 +57,7 @@ def test_without_a_mirror_kagglehub_downloads_and_unpacks_it(kaggle, tmp_path, c
 def test_what_kaggle_refuses_is_one_line_that_says_what_to_do(status, words, kaggle, tmp_path):
     kaggle.status = status
     with pytest.raises(SourceError) as error:
-        photographs.find([], tmp_path)
+        photographs.find_aptos([], tmp_path)
     said = str(error.value)
     assert all(word in said for word in [*words, "FEDPRIV_MIRROR"]) and "\n" not in said
 
@@ -66,7 +66,7 @@ def test_without_credentials_nobody_is_asked(nobody, tmp_path):
     with pytest.raises(
         SourceError, match=re.escape("Kaggle wants to know who asks; make a token on https://")
     ):
-        photographs.find([], tmp_path)
+        photographs.find_aptos([], tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def relabel(table):
 
 @pytest.mark.skipif("FEDPRIV_MIRROR" not in os.environ, reason="FEDPRIV_MIRROR names no mirror")
 def test_the_real_photographs_have_the_known_duplicates(tmp_path):
-    (path,) = data.fetch("aptos", tmp_path, data.source.mirrors())
-    counts = data.photographs.load(path).counts
+    (path,) = data.fetch_dataset("aptos", tmp_path, data.source.mirrors())
+    counts = data.photographs.load_manifest(path).counts
     assert (counts.test, counts.train, counts.missing, counts.unreadable) == (500, 3162, 0, 0)
     assert (counts.identical_groups, counts.identical_images, counts.conflicting_groups) == (123, 251, 30)

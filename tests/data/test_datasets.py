@@ -7,7 +7,7 @@ from fedpriv.errors import BadInput
 
 @pytest.mark.parametrize("name", DATASETS)
 def test_every_dataset_knows_its_name_and_its_licence(name):
-    dataset = data.named(name)
+    dataset = data.dataset_named(name)
     assert dataset.name == name and dataset.licence and dataset.citation
 
 
@@ -20,7 +20,7 @@ def test_every_file_has_two_public_sources_unless_its_hash_is_not_published(data
 
 @pytest.mark.parametrize("name", [name for name, dataset in image_datasets().items() if not dataset.network])
 def test_a_bundled_dataset_is_prepared_without_any_source(name, tmp_path):
-    path = data.prepare(name, tmp_path, mirrors=["no/such/folder"])
+    path = data.prepare_arrays(name, tmp_path, mirrors=["no/such/folder"])
     assert path == tmp_path / f"{name}.npz"
     assert arrays.load(path).classes == 10
 
@@ -35,4 +35,4 @@ def test_an_unknown_dataset_is_bad_input_with_the_names_there_are(tmp_path):
     with pytest.raises(
         BadInput, match=r"No dataset 'imagenet'\. There are aptos, digits, fashion_mnist, femnist, fund"
     ):
-        data.prepare("imagenet", tmp_path, [])
+        data.prepare_arrays("imagenet", tmp_path, [])

@@ -48,7 +48,7 @@ def lay(folder):
     folder.mkdir(parents=True, exist_ok=True)
     for split, sizes in SIZES.items():
         rows = [(client(number), blob(*written(count, number)), count) for number, count in enumerate(sizes)]
-        write(folder / characters.named(split), rows[::-1])
+        write(folder / characters.SPLITS[split], rows[::-1])
     return folder
 
 
@@ -65,7 +65,7 @@ def test_both_files_become_arrays_with_the_writer_of_every_training_example(tmp_
 
 def test_a_mirror_of_both_files_is_fetched_recorded_and_decoded(tmp_path, capsys):
     lay(tmp_path / "mirror/femnist")
-    path = data.prepare("femnist", tmp_path / "resources", [str(tmp_path / "mirror")])
+    path = data.prepare_arrays("femnist", tmp_path / "resources", [str(tmp_path / "mirror")])
     assert len(arrays.load(path).owner) == 8
     assert capsys.readouterr().err.count("could not be compared with a published one\n") == 2
 
@@ -85,7 +85,7 @@ DAMAGES = {
 
 @pytest.mark.parametrize(("damage", "found"), DAMAGES.values(), ids=DAMAGES)
 def test_a_glance_shows_what_is_not_the_file_and_decoding_names_it(damage, found, tmp_path):
-    path = lay(tmp_path) / characters.named("train")
+    path = lay(tmp_path) / characters.SPLITS["train"]
     damage(path)
     assert re.search(
         f"found {'.*' if found == 'malformed' else ''}{found}.*, allowed: ", characters.problem(path)
@@ -110,7 +110,7 @@ BLOBS = {
 
 @pytest.mark.parametrize(("data", "found"), BLOBS.values(), ids=BLOBS)
 def test_a_damaged_or_hostile_blob_is_bad_input_naming_the_file_and_the_client(data, found, tmp_path):
-    path = write(tmp_path / characters.named("train"), [(client(7), data, 2)])
+    path = write(tmp_path / characters.SPLITS["train"], [(client(7), data, 2)])
     words = rf"train\.sqlite: found .*{found}.* for client 0{{15}}7:f0007_00, allowed: zlib of a msgpack map"
     with pytest.raises(BadInput, match=words):
         characters.read(path)

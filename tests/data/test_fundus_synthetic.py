@@ -17,8 +17,8 @@ def pixels(prepared, number):
 
 @pytest.fixture(scope="module")
 def prepared(tmp_path_factory):
-    path = data.prepare("fundus_synthetic", tmp_path_factory.mktemp("resources"), ["no/such/folder"])
-    return data.photographs.load(path)
+    path = data.prepare_arrays("fundus_synthetic", tmp_path_factory.mktemp("resources"), ["no/such/folder"])
+    return data.photographs.load_manifest(path)
 
 
 def test_it_has_500_whole_images_of_which_the_first_100_are_for_testing(prepared):
@@ -41,7 +41,7 @@ def test_the_images_are_those_of_the_first_day(prepared):
 def test_a_folder_that_was_drawn_is_left_alone(tmp_path):
     (tmp_path / "raw").mkdir()
     (tmp_path / "raw/train.csv").write_text("mine")
-    assert fundus.find([], tmp_path) == tmp_path / "raw"
+    assert fundus.draw_photographs([], tmp_path) == tmp_path / "raw"
     assert (tmp_path / "raw/train.csv").read_text() == "mine"
 
 

@@ -22,8 +22,8 @@ def path(tmp_path):
 
 
 def test_every_image_is_listed_in_order_with_its_label_and_split(raw, path):
-    photographs.write(TINY, [], path)
-    listed = photographs.load(path)
+    photographs.write_manifest(TINY, [], path)
+    listed = photographs.load_manifest(path)
     assert [image.id for image in listed.images] == [f"p{number}" for number in range(12)]
     assert [image.label for image in listed.images] == [number % 5 for number in range(12)]
     assert [image.test for image in listed.images] == 4 * [True] + 8 * [False]
@@ -34,7 +34,7 @@ def test_every_image_is_listed_in_order_with_its_label_and_split(raw, path):
 def test_pixel_identical_images_and_conflicting_labels_are_counted(raw, path, capsys):
     image(2).save(raw / "train_images/p7.png")  # a third of the kind of p2 and p11, labels 2, 2 and 1
     image(5).save(raw / "train_images/p10.png")  # p5 and p10 have the same label
-    counts = photographs.write(TINY, [], path).counts
+    counts = photographs.write_manifest(TINY, [], path).counts
     assert (counts.identical_groups, counts.identical_images, counts.conflicting_groups) == (2, 5, 1)
     assert "2 pixel-identical groups (5 images), 1 with conflicting labels" in capsys.readouterr().err
 
@@ -42,7 +42,7 @@ def test_pixel_identical_images_and_conflicting_labels_are_counted(raw, path, ca
 def test_missing_and_unreadable_images_are_named_and_counted_and_not_listed(raw, path, capsys):
     (raw / "train_images/p3.png").unlink()
     damage(raw / "train_images/p6.png")
-    listed = photographs.write(TINY, [], path)
+    listed = photographs.write_manifest(TINY, [], path)
     assert listed.missing == ("p3",) and list(listed.unreadable) == ["p6"]
     assert (listed.counts.missing, listed.counts.unreadable, listed.counts.rows) == (1, 1, 12)
     assert not {"p3", "p6"} & {image.id for image in listed.images}
@@ -54,17 +54,17 @@ def test_missing_and_unreadable_images_are_named_and_counted_and_not_listed(raw,
 def test_a_table_without_any_image_is_bad_input(raw, path):
     table(raw, [(f"q{number}", 0) for number in range(9)])
     with pytest.raises(BadInput, match=r"train\.csv: found no readable image of its 9 rows"):
-        photographs.write(TINY, [], path)
+        photographs.write_manifest(TINY, [], path)
     assert not path.exists()
 
 
 def test_a_manifest_that_says_the_same_keeps_its_time(raw, path):
-    photographs.write(TINY, [], path)
+    photographs.write_manifest(TINY, [], path)
     before = path.stat().st_mtime_ns
-    photographs.write(TINY, [], path)
+    photographs.write_manifest(TINY, [], path)
     assert path.stat().st_mtime_ns == before
     image(99).save(raw / "train_images/p0.png")
-    photographs.write(TINY, [], path)
+    photographs.write_manifest(TINY, [], path)
     assert path.stat().st_mtime_ns > before
 
 
@@ -74,11 +74,11 @@ def test_a_file_that_is_no_manifest_is_bad_input_naming_it(content, path):
     if content is not None:
         path.write_text(content, encoding="latin-1")
     with pytest.raises(BadInput, match=re.escape(str(path))) as error:
-        photographs.load(path)
+        photographs.load_manifest(path)
     assert all(line.startswith(str(path)) for line in str(error.value).splitlines())
 
 
 def test_photographs_of_our_own_may_move_with_their_manifest(raw, path, tmp_path):
-    photographs.write(TINY, [], path)
+    photographs.write_manifest(TINY, [], path)
     (tmp_path / "tiny").rename(tmp_path / "moved")
-    assert photographs.load(tmp_path / "moved/images.json").folder == str(tmp_path / "moved/raw")
+    assert photographs.load_manifest(tmp_path / "moved/images.json").folder == str(tmp_path / "moved/raw")

@@ -57,7 +57,7 @@ def write(path, **found):
 
 
 def taken(path, tmp_path):
-    return arrays.load(own.prepare(own.Npz(npz=str(path)), tmp_path / "resources"))
+    return arrays.load(own.write_own_arrays(own.Npz(npz=str(path)), tmp_path / "resources"))
 
 
 @pytest.mark.parametrize("kind", SHAPES)
@@ -144,7 +144,7 @@ def test_a_file_that_changed_after_its_digest_was_read_is_not_trained_on(tmp_pat
     before = own.Npz(npz=str(path))
     write(path, **made(seed=1))
     with pytest.raises(BadInput, match=f"found sha256 [0-9a-f]+, allowed: {before.sha256}, that of the run"):
-        own.prepare(before, tmp_path)
+        own.write_own_arrays(before, tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -86,20 +86,17 @@ def written(path, array, kind="PNG", mode=None):
     return path
 
 
-@pytest.mark.parametrize("dtype", [np.uint16, np.int32, np.float32])
-def test_pixels_of_any_range_are_refused(dtype, tmp_path):
-    path = written(tmp_path / "a", RAMP.astype(dtype), "TIFF")
-    with pytest.raises(ValueError, match=r"^16 or 32 bits a pixel \(mode .*\), of any range"):
-        photographs.decoded(path)
+TRANSPARENT = {bands: np.stack([0 * RAMP] * (bands - 1) + [RAMP], axis=-1) for bands in (2, 4)}
 
 
-@pytest.mark.parametrize("mode", ["RGBA", "LA"])
-def test_a_picture_in_the_alpha_channel_is_refused(mode, tmp_path):
-    alpha = RAMP[..., None]
-    bare = np.zeros((48, 64, len(mode) - 1), np.uint8)
-    path = written(tmp_path / "a", np.concatenate([bare, alpha], axis=-1))
-    with pytest.raises(ValueError, match=r"^transparent pixels"):
-        photographs.decoded(path)
+@pytest.mark.parametrize(
+    ("array", "kind"),
+    [*((RAMP.astype(dtype), "TIFF") for dtype in (np.uint16, np.int32, np.float32))]
+    + [(array, "PNG") for array in TRANSPARENT.values()],
+)
+def test_more_than_8_bits_or_a_picture_in_the_alpha_channel_are_refused(array, kind, tmp_path):
+    with pytest.raises(ValueError, match=r"^pixels of mode .*: give them 8 bits and a background"):
+        photographs.decoded(written(tmp_path / "a", array, kind))
 
 
 @pytest.mark.parametrize(("mode", "kind"), [("RGBA", "PNG"), ("L", "PNG"), ("CMYK", "TIFF"), ("P", "PNG")])

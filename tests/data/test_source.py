@@ -29,7 +29,7 @@ def server(server):
 
 def fetch(folder: Path, *mirrors: str, file: RawFile = FILE, public: tuple[str, ...] = (), attempts: int = 3):
     toys = Dataset("toys", (file,), public, decode=lambda raw: None, licence="", citation="")
-    return source.fetch(toys, file, folder, mirrors, attempts=attempts, backoff=0)
+    return source.fetch_file(toys, file, folder, mirrors, attempts=attempts, backoff=0)
 
 
 def names(folder: Path) -> list[str]:

@@ -27,7 +27,7 @@ def fetch(place: str, sha256: str | None = None) -> None:
     """Fetch the toy into the current folder, from a mirror."""
     file = RawFile("toy.gz", sha256)
     toys = Dataset("toys", (file,), (), decode=lambda raw: None, licence="", citation="")
-    source.fetch(toys, file, RAW, (place,), backoff=0)
+    source.fetch_file(toys, file, RAW, (place,), backoff=0)
 
 
 @pytest.fixture
@@ -90,9 +90,7 @@ def test_two_fetches_at_once_ask_once(folder, http, asked):
     arrived, waits, go = PROCESSES.Event(), PROCESSES.Event(), PROCESSES.Event()
     first = Child(folder, partial(fetch, http), partial(at_rename, "toy.gz", partial(held, arrived, go)))
     arrived.wait()
-    second = Child(
-        folder, partial(fetch, http), partial(at_call, "fedpriv.store.files", "FileLock", 1, waits.set)
-    )
+    second = Child(folder, partial(fetch, http), partial(at_call, "filelock", "FileLock", 1, waits.set))
     waits.wait()
     go.set()
     assert [first.end().code, second.end().code] == [0, 0]

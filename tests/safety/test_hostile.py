@@ -107,7 +107,7 @@ def test_weights_from_elsewhere_are_not_unpickled(bomb, tmp_path, monkeypatch):
 
 def test_a_pickle_in_place_of_a_parquet_or_json_file_is_bad_input(bomb, tmp_path):
     path = bare_pickle(tmp_path / "file", bomb, ["round"])
-    for load in (parquet.load_frame, summary.load_summary, photographs.load):
+    for load in (parquet.load_frame, summary.load_summary, photographs.load_manifest):
         with pytest.raises(BadInput, match=r"file: found"):
             load(path)
 

@@ -26,7 +26,7 @@ def tiny(tmp_path, monkeypatch):
     monkeypatch.setitem(data.DATASETS, "tiny", TINY)
     lay(tmp_path / "resources/tiny/raw")
     path = tmp_path / "resources/tiny/images.json"
-    photographs.write(TINY, [], path)
+    photographs.write_manifest(TINY, [], path)
     return path
 
 

@@ -59,7 +59,7 @@ def test_what_is_found_and_looked_at_in_jobs_of_other_machines_is_what_fetch_lis
     assert step("find", "fundus_synthetic") == 0
     folder, listed = (Path("resources/fundus_synthetic", name) for name in ("folder.txt", "images.json"))
     assert folder.read_text() == f"{here / 'resources/fundus_synthetic/raw'}\n"
-    wanted = data.fetch("fundus_synthetic", here / "once more", ())[0].read_bytes()
+    wanted = data.fetch_dataset("fundus_synthetic", here / "once more", ())[0].read_bytes()
     node = here / "node"
     shutil.copytree(here / "config", node / "config")
     shutil.copytree(here / "resources", node / "resources", ignore=shutil.ignore_patterns("raw"))

@@ -56,7 +56,7 @@ def test_features_are_bounded_of_one_photograph_alone_and_the_note_says_what_is_
     folder = lay(tiny.parent / "raw")
     for number in range(6, 12):
         image(100 + number).save(folder / f"train_images/p{number}.png")
-    photographs.write(TINY, [], tiny)
+    photographs.write_manifest(TINY, [], tiny)
     after = made(tiny, tmp_path / "after.npz")
     same = [np.array_equal(*rows) for rows in zip(before.x_train, after.x_train, strict=True)]
     assert same == [True] * 6 + [False] * 18  # p4 and p5, with three copies each

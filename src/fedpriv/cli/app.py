@@ -189,7 +189,7 @@ def fetch(
 
     datasets = [named("dataset", name, sorted(data.DATASETS)) for name in datasets]
     mirrors = [*(mirror or ()), *data.source.mirrors()]
-    files = {name: list(map(str, data.fetch(name, resources, mirrors))) for name in datasets}
+    files = {name: list(map(str, data.fetch_dataset(name, resources, mirrors))) for name in datasets}
     text = [f"{name}: {data.described(name, paths)}" for name, paths in files.items()]
     print_result(files, text, as_json)
 

@@ -221,7 +221,7 @@ def rerender(
     with TemporaryDirectory() as folder:
         found = rerender.rerender(reference, configs, out or Path(folder), names)
         if write:
-            rerender.write(reference, out or Path(folder), found)
+            rerender.write_reference(reference, out or Path(folder), found)
     text: list[str] = []
     for paper, one in found.items():
         many = f"{one.stored} of {one.planned} runs stored, {len(one.files)} files, {len(one.differ)} differ"

@@ -32,14 +32,14 @@ def photograph_datasets() -> dict[str, Photographs]:
     return {name: dataset for name, dataset in DATASETS.items() if isinstance(dataset, Photographs)}
 
 
-def named(name: str) -> Dataset | Photographs:
+def dataset_named(name: str) -> Dataset | Photographs:
     """Return the dataset of that name, or BadInput with the names there are."""
     if name not in DATASETS:
         raise no_such("dataset", name, sorted(DATASETS))
     return DATASETS[name]
 
 
-def fetch(name: str, resources: Path, mirrors: Sequence[str]) -> list[Path]:
+def fetch_dataset(name: str, resources: Path, mirrors: Sequence[str]) -> list[Path]:
     """Bring what a dataset is made from: raw files into resources/<name>/raw, or a manifest of photographs.
 
     `mirrors` (folders or base URLs, holding <name>/<file>) come before the public sources; files there with
@@ -47,43 +47,43 @@ def fetch(name: str, resources: Path, mirrors: Sequence[str]) -> list[Path]:
     folder that does not exist and for missing or damaged photographs (the manifest that names them is
     written), and SourceError when no source gives a file with the right hash.
     """
-    wanted = named(name)
+    wanted = dataset_named(name)
     if isinstance(wanted, Dataset):
-        return [source.fetch(wanted, file, resources / name / "raw", mirrors) for file in wanted.files]
+        return [source.fetch_file(wanted, file, resources / name / "raw", mirrors) for file in wanted.files]
     path = resources / name / "images.json"
-    photographs.refuse(photographs.write(wanted, mirrors, path), path)
+    photographs.refuse(photographs.write_manifest(wanted, mirrors, path), path)
     return [path]
 
 
-def find(name: str, resources: Path, mirrors: Sequence[str]) -> Path:
+def find_photographs(name: str, resources: Path, mirrors: Sequence[str]) -> Path:
     """Find photographs, downloading what is in no mirror, and return the file that says in which folder."""
-    path, folder = resources / name / "folder.txt", found(name, resources, mirrors)
+    path, folder = resources / name / "folder.txt", photograph_folder(name, resources, mirrors)
     with writing(path) as partial:
         partial.write_text(f"{folder}\n", encoding="utf-8")
     return path
 
 
-def found(name: str, resources: Path, mirrors: Sequence[str]) -> Path:
+def photograph_folder(name: str, resources: Path, mirrors: Sequence[str]) -> Path:
     """Return the folder of photographs on this machine, after downloading or drawing them if need be."""
     return photograph_datasets()[name].find(mirrors, resources / name).resolve()
 
 
-def look(name: str, resources: Path, threads: int, mirrors: Sequence[str] = ()) -> Path:
+def list_photographs(name: str, resources: Path, threads: int, mirrors: Sequence[str] = ()) -> Path:
     """Return the manifest of the photographs that were found, written after a look at every one.
 
     Where the folder is not on this machine, they are found once more.
     """
     place, path = resources / name / "folder.txt", resources / name / "images.json"
     folder = Path(place.read_text(encoding="utf-8").removesuffix("\n"))
-    folder = folder if folder.is_dir() else found(name, resources, mirrors)
-    photographs.write_of(photograph_datasets()[name], folder, path, threads)
+    folder = folder if folder.is_dir() else photograph_folder(name, resources, mirrors)
+    photographs.write_manifest_of(photograph_datasets()[name], folder, path, threads)
     return path
 
 
 def described(name: str, fetched: Sequence[str]) -> str:
-    """Describe the files that `fetch` has brought, in words."""
+    """Describe the files that `fetch_dataset` has brought, in words."""
     if name in photograph_datasets():
-        listed = photographs.load(Path(fetched[0]))
+        listed = photographs.load_manifest(Path(fetched[0]))
         return f"{listed.folder}: {listed.counts} (all listed in {fetched[0]})"
     return ", ".join(fetched) or "bundled, nothing to download"
 
@@ -93,27 +93,26 @@ def decode(name: str, resources: Path) -> Path:
     return arrays.save(resources / f"{name}.npz", image_datasets()[name].decode(resources / name / "raw"))
 
 
-def prepare(dataset: own.Named, resources: Path, mirrors: Sequence[str]) -> Path:
+def prepare_arrays(dataset: own.Named, resources: Path, mirrors: Sequence[str]) -> Path:
     """Return the path of the arrays of a dataset, which are made if they are not there yet.
 
     That is resources/<name>.npz of images and of data of one's own, and the manifest of photographs, which
     are found once more where its folder is not on this machine.
     """
     if not isinstance(dataset, str):
-        return own.prepare(dataset, resources)
-    name, wanted, path = dataset, named(dataset), prepared(dataset, resources)
-    if path.exists() and (isinstance(wanted, Photographs) or arrays.named(path)):
-        if isinstance(wanted, Photographs) and not Path(photographs.load(path).folder).is_dir():
-            found(name, resources, mirrors)
-        return path
+        return own.write_own_arrays(dataset, resources)
+    wanted, path = dataset_named(dataset), prepared(dataset, resources)
     if isinstance(wanted, Dataset):
-        fetch(name, resources, mirrors)
-        decode(name, resources)
-    else:
-        photographs.write(wanted, mirrors, path)
+        if not path.exists() or not arrays.names_its_data(path):
+            fetch_dataset(dataset, resources, mirrors)
+            decode(dataset, resources)
+    elif not path.exists():
+        photographs.write_manifest(wanted, mirrors, path)
+    elif not Path(photographs.load_manifest(path).folder).is_dir():
+        photograph_folder(dataset, resources, mirrors)
     return path
 
 
 def prepared(name: str, resources: Path) -> Path:
-    """Return where `prepare` puts what it makes of the dataset of that name."""
-    return resources / (f"{name}.npz" if isinstance(named(name), Dataset) else f"{name}/images.json")
+    """Return where `prepare_arrays` puts what it makes of the dataset of that name."""
+    return resources / (f"{name}.npz" if isinstance(dataset_named(name), Dataset) else f"{name}/images.json")

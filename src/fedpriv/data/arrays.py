@@ -173,7 +173,7 @@ def load(path: Path) -> Arrays:
     return arrays
 
 
-def named(path: Path) -> bool:
+def names_its_data(path: Path) -> bool:
     """Say if a file of arrays names its data: older ones do not."""
     return bool(npz.load_all(path, "arrays", only=(OF,)))
 

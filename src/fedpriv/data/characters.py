@@ -133,17 +133,12 @@ FASHION_MNIST = Dataset(
 
 
 CLASSES = 62  # 0-9, A-Z, a-z
-SPLITS = ("train", "test")
+SPLITS = {split: f"federated_emnist_{split}.sqlite" for split in ("train", "test")}  # its file
 DTYPES = {name.encode(): np.dtype(name) for name in ("float32", "float64", "int32", "int64")}
 WAY_OUT = "delete it and its .sha256 and fetch again"
 
 
-def named(split: str) -> str:
-    """Return the name of the file that holds `split`."""
-    return f"federated_emnist_{split}.sqlite"
-
-
-def opened(path: Path) -> sqlite3.Connection:
+def open_database(path: Path) -> sqlite3.Connection:
     """Return the database, which is never written to."""
     return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)
 
@@ -151,7 +146,7 @@ def opened(path: Path) -> sqlite3.Connection:
 def problem(path: Path) -> str:
     """Name a fault that a glance shows: no database, a cut one, or one without writers; empty: none."""
     try:
-        with closing(opened(path)) as database:
+        with closing(open_database(path)) as database:
             first = database.execute("SELECT client_id, data, num_examples FROM federated_data LIMIT 1")
             return "" if first.fetchone() else "found no writer, allowed: a table of writers"
     except sqlite3.Error as error:
@@ -196,7 +191,7 @@ def rows(path: Path) -> Iterator[tuple[Any, Any, Any]]:
     if wrong := problem(path):
         raise BadInput(f"{path}: {wrong}; {WAY_OUT}")
     try:
-        with closing(opened(path)) as database:
+        with closing(open_database(path)) as database:
             yield from database.execute(
                 "SELECT client_id, data, num_examples FROM federated_data ORDER BY client_id"
             )
@@ -227,7 +222,7 @@ def read(path: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def decode_femnist(raw: Path) -> Arrays:
     """Read both files in folder `raw`; a damaged one is BadInput naming it."""
-    (x_train, y_train, owner), (x_test, y_test, _) = (read(raw / named(split)) for split in SPLITS)
+    (x_train, y_train, owner), (x_test, y_test, _) = (read(raw / file) for file in SPLITS.values())
     note = f"{owner[-1] + 1:,} writers; the files' hashes could not be compared with published ones"
     return Arrays(x_train, y_train, x_test, y_test, CLASSES, note=note, owner=owner)
 
@@ -235,7 +230,7 @@ def decode_femnist(raw: Path) -> Arrays:
 FEMNIST = Dataset(
     name="femnist",
     # Nobody publishes their hashes: two places could not be told apart, so there is one.
-    files=tuple(RawFile(named(split), None, problem) for split in SPLITS),
+    files=tuple(RawFile(file, None, problem) for file in SPLITS.values()),
     public=("https://storage.googleapis.com/gresearch/fedjax/emnist/",),
     decode=decode_femnist,
     licence="public domain (NIST Special Database 19)",

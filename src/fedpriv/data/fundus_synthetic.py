@@ -89,7 +89,7 @@ def images() -> tuple[np.ndarray, np.ndarray]:
     return np.stack(found), grades
 
 
-def find(mirrors: Sequence[str], own: Path) -> Path:
+def draw_photographs(mirrors: Sequence[str], own: Path) -> Path:
     """Return the folder `own`/raw, drawing the images into it first; mirrors are not asked."""
     from PIL import Image
 
@@ -112,7 +112,7 @@ FUNDUS_SYNTHETIC = Photographs(
     classes=len(GRADES),
     test_rows=100,
     side=SIDE,
-    find=find,
+    find=draw_photographs,
     network=False,
     licence="MIT, as this project",
     citation="made by fedpriv",

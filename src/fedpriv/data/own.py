@@ -116,7 +116,7 @@ def numbered(where: str, owner: np.ndarray) -> np.ndarray:
     return np.unique(owner, return_inverse=True)[1].astype(np.int64)
 
 
-def prepare(own: Npz, resources: Path) -> Path:
+def write_own_arrays(own: Npz, resources: Path) -> Path:
     """Return `resources`/<name>.npz, made of the data if it is not there yet."""
     path = resources / f"{own.name}.npz"
     return path if path.exists() else arrays.save(path, own.arrays())

@@ -10,11 +10,9 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
-import struct
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
@@ -163,12 +161,12 @@ def wrong(manifest: Manifest) -> str:
     return named + "".join(f", {why}" for why in [*manifest.unreadable.values()][:1])
 
 
-def write(dataset: Photographs, mirrors: Sequence[str], path: Path) -> Manifest:
-    """Find the photographs and write the manifest of them to `path`, as `write_of` does."""
-    return write_of(dataset, dataset.find(mirrors, path.parent).resolve(), path)
+def write_manifest(dataset: Photographs, mirrors: Sequence[str], path: Path) -> Manifest:
+    """Find the photographs and write the manifest of them to `path`, as `write_manifest_of` does."""
+    return write_manifest_of(dataset, dataset.find(mirrors, path.parent).resolve(), path)
 
 
-def write_of(dataset: Photographs, folder: Path, path: Path, threads: int = 0) -> Manifest:
+def write_manifest_of(dataset: Photographs, folder: Path, path: Path, threads: int = 0) -> Manifest:
     """Look at every photograph of `folder` and write the manifest to `path`, saying what was found.
 
     A manifest that says the same already is left alone, with its time, so nothing is made again for it.
@@ -187,7 +185,7 @@ def write_of(dataset: Photographs, folder: Path, path: Path, threads: int = 0) -
     return manifest
 
 
-def load(path: Path) -> Manifest:
+def load_manifest(path: Path) -> Manifest:
     """Return the manifest in `path`, its folder as a whole path; BadInput names a file that is none."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
@@ -207,8 +205,6 @@ def refuse(manifest: Manifest, path: Path) -> None:
 
 
 COLUMNS = ("id_code", "diagnosis")
-# All that Pillow raises on damaged bytes, but for a bomb.
-DAMAGED = (OSError, SyntaxError, ValueError, EOFError, struct.error)
 SUFFIXES = (".png", ".jpg", ".jpeg")  # the first that is there, if one id has several
 
 
@@ -301,39 +297,20 @@ def located(folder: Path) -> dict[str, str]:
 def decoded(path: Path) -> Image:
     """Return an image as RGB, turned as its EXIF says that it is to be seen.
 
-    One that is damaged or cut, or would not be the same picture in RGB, is a ValueError in a few words.
+    One that is damaged or cut is a ValueError in a few words. So is one of more than 8 bits, of which Pillow
+    makes white, or with transparent pixels, which it shows: neither would be the same picture in RGB.
     """
-    from PIL import Image
+    from PIL import Image, ImageOps
 
     try:
         with Image.open(path) as image:
-            image.load()
-            turn(image)
-            return rgb(image)
-    except (*DAMAGED, Image.DecompressionBombError) as error:
+            ImageOps.exif_transpose(image, in_place=True)
+            seen = image.convert("RGBA").getchannel("A") if image.has_transparency_data else None
+            if image.mode[0] in "IF" or (seen and seen.getextrema() != (255, 255)):
+                raise ValueError(f"pixels of mode {image.mode}: give them 8 bits and a background")
+            return image.convert("RGB")
+    except Exception as error:  # whatever a file makes Pillow raise
         raise ValueError(str(error).replace(str(path), path.name) or type(error).__name__) from error
-
-
-def turn(image: Image) -> None:
-    """Turn a loaded image as its EXIF says; EXIF that cannot be read says nothing."""
-    from PIL import ImageOps
-
-    with suppress(*DAMAGED, TypeError, KeyError, ZeroDivisionError, OverflowError):
-        ImageOps.exif_transpose(image, in_place=True)
-
-
-def rgb(image: Image) -> Image:
-    """Return a loaded image as RGB; one of more than 8 bits, or transparent, is a ValueError.
-
-    Pillow's own conversion makes white of 16 bits, of more and of floats, and shows what is transparent.
-    """
-    if image.mode[0] in "IF":
-        raise ValueError(f"16 or 32 bits a pixel (mode {image.mode}), of any range: scale them to 8")
-    if image.has_transparency_data:
-        image = image.convert("RGBA")
-        if image.getchannel("A").getextrema() != (255, 255):
-            raise ValueError("transparent pixels, and nobody says what is behind: paste it on a background")
-    return image.convert("RGB")
 
 
 def fingerprint(image: Image) -> str:
@@ -363,7 +340,7 @@ def mirrored_folder(name: str, mirrors: Sequence[str]) -> Path | None:
     return None
 
 
-def find(mirrors: Sequence[str], own: Path) -> Path:
+def find_aptos(mirrors: Sequence[str], own: Path) -> Path:
     """Return the folder of the photographs: a mirror's, or what kagglehub has downloaded or downloads now."""
     if folder := mirrored_folder("aptos", mirrors):
         return folder
@@ -375,7 +352,7 @@ APTOS = Photographs(
     classes=5,
     test_rows=500,
     side=224,
-    find=find,
+    find=find_aptos,
     network=True,
     licence="rules of the competition: no redistribution",
     citation="Asia Pacific Tele-Ophthalmology Society: APTOS 2019 Blindness Detection, Kaggle, 2019",

@@ -259,7 +259,7 @@ def bring(
     )
 
 
-def fetch(
+def fetch_file(
     dataset: Dataset,
     file: RawFile,
     folder: Path,

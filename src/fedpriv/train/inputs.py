@@ -25,9 +25,9 @@ def prepare(run: Run, resources: Path, mirrors: Sequence[str], speed: Speed) -> 
     Older arrays, which do not say of which data they are, are made again; features take hours and stay.
     """
     out = resources / f"{arrays_id(run)}.npz"
-    if out.exists() and (run.model.features or arrays.named(out)):
+    if out.exists() and (run.model.features or arrays.names_its_data(out)):
         return out
-    made = data.prepare(run.dataset, resources, mirrors)
+    made = data.prepare_arrays(run.dataset, resources, mirrors)
     if made != out and not out.exists():
         write_features(run, made, out, speed)
     return out

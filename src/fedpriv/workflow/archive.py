@@ -65,7 +65,7 @@ def add_one(directory: Path, one: Stored, reference: Path, dirty: bool = False) 
         remove_torn(path)
         rundir.write_stored(path, one)
         return True
-    if not same_run(one, opened(RunDir(path))):
+    if not same_run(one, stored_form(RunDir(path))):
         raise BadInput(
             f"{directory}: found another result than the one stored as {path.name}, "
             "allowed: the same bits, but for what was measured"
@@ -93,7 +93,7 @@ def planned(plan: Plan, directory: Path, config: Path) -> Stored:
 
 def finished_run(directory: Path) -> Stored:
     """Read a finished run; BadInput names the file that is missing, damaged or not what training writes."""
-    one = opened(RunDir(directory))
+    one = stored_form(RunDir(directory))
     try:
         check_distances(one.distances, checked_trace(one.trace))
     except BadInput as error:
@@ -103,7 +103,7 @@ def finished_run(directory: Path) -> Stored:
     return one
 
 
-def opened(run: RunDir) -> Stored:
+def stored_form(run: RunDir) -> Stored:
     """Return the content of a run as it is stored: of its files themselves it says nothing."""
     told = {key: value for key, value in run.summary.items() if key not in OF_FILES}
     return Stored(told, run.trace(), run.distances())

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from fedpriv.account.runs import account
 from fedpriv.config.jobs import figures, stored_runs, tables
@@ -19,8 +19,6 @@ from fedpriv.store.machine import cores
 from fedpriv.store.rundir import take_stored
 from fedpriv.store.summary import RUNS
 from fedpriv.workflow import steps
-
-T = TypeVar("T")
 
 # One thread, as of the workflow's jobs: with more they stand in line. And AVX2 where there is AVX-512, whose
 # logarithms and sums differ in their last digits, and so would the bytes: of NumPy's loops, and of its BLAS.
@@ -87,8 +85,8 @@ def rerender(reference: Path, configs: Path, out: Path, only: Sequence[str] = ()
 
 
 def shared(
-    pool: Executor, title: str, unit: str, function: Callable[..., T], each: Sequence[tuple[Any, ...]]
-) -> list[T]:
+    pool: Executor, title: str, unit: str, function: Callable[..., Any], each: Sequence[tuple[Any, ...]]
+) -> list[Any]:
     """Return the results of the function for `each`, in their order; progress is shown."""
     futures = [pool.submit(function, *one) for one in each]
     with progress(title, 0, len(each), unit) as report:
@@ -174,7 +172,7 @@ def differing(reference: Path, out: Path, files: list[str]) -> list[str]:
     )
 
 
-def write(reference: Path, out: Path, found: Mapping[str, RenderedPaper]) -> None:
+def write_reference(reference: Path, out: Path, found: Mapping[str, RenderedPaper]) -> None:
     """Write what was rendered and differs into the reference, a file at a time, atomically."""
     for paper, one in found.items():
         for file in set(one.differ).intersection(one.files):

@@ -41,20 +41,20 @@ def fetch(plan: Plan, dataset: str, file: str, *, root: Path = HERE) -> None:
     wanted, mirrors = data.image_datasets()[dataset], data.source.mirrors(plan.preset.mirrors)
     files = {one.name: one for one in wanted.files}
     require_known("file", [file], files)
-    data.source.fetch(wanted, files[file], root / RESOURCES / dataset / "raw", mirrors)
+    data.source.fetch_file(wanted, files[file], root / RESOURCES / dataset / "raw", mirrors)
 
 
 def find(plan: Plan, dataset: str, *, root: Path = HERE) -> None:
     """Find the photographs of a dataset, in mirrors or by downloading them, and write where they are."""
     require_known("dataset", [dataset], data.photograph_datasets())
-    data.find(dataset, root / RESOURCES, data.source.mirrors(plan.preset.mirrors))
+    data.find_photographs(dataset, root / RESOURCES, data.source.mirrors(plan.preset.mirrors))
 
 
 def look(plan: Plan, dataset: str, threads: str, *, root: Path = HERE) -> None:
     """Look at every photograph that was found, on so many threads, and list them."""
     require_known("dataset", [dataset], data.photograph_datasets())
     mirrors = data.source.mirrors(plan.preset.mirrors)
-    data.look(dataset, root / RESOURCES, int(threads), mirrors)
+    data.list_photographs(dataset, root / RESOURCES, int(threads), mirrors)
 
 
 def prepare(plan: Plan, name: str, *, root: Path = HERE) -> None:
@@ -66,7 +66,7 @@ def prepare(plan: Plan, name: str, *, root: Path = HERE) -> None:
     if name in runs:
         inputs.prepare(runs[name], resources, mirrors, plan.preset.speed)
     else:
-        data.prepare(plan.own_data().get(name, name), resources, mirrors)
+        data.prepare_arrays(plan.own_data().get(name, name), resources, mirrors)
 
 
 def partition(plan: Plan, seed: str, *ids: str, root: Path = HERE) -> None:

@@ -83,7 +83,7 @@ def test_the_note_says_how_the_features_were_made(tiny, tmp_path, capsys):
 
 def test_photographs_of_the_same_pixels_have_the_same_features_and_count_as_one(tiny, tmp_path):
     image(5).save(tiny.parent / "raw/train_images/p9.png")
-    photographs.write(TINY, [], tiny)
+    photographs.write_manifest(TINY, [], tiny)
     made = run(tiny, tmp_path / "made.npz", size=4)
     first, second = (3 * (number - TINY.test_rows) for number in (5, 9))
     assert made.content.tolist() == [first if row == second else row for row in range(24)]
@@ -93,7 +93,7 @@ def test_a_missing_or_damaged_image_is_refused(tiny, tmp_path):
     raw = tiny.parent / "raw/train_images"
     (raw / "p5.png").unlink()
     (raw / "p6.png").write_bytes(b"\x89PNG")
-    photographs.write(TINY, [], tiny)
+    photographs.write_manifest(TINY, [], tiny)
     with pytest.raises(BadInput, match="1 missing: p5; 1 unreadable: p6"):
         extract.extract(tiny, Photos(), "random", tmp_path / "made.npz")
 

@@ -245,7 +245,7 @@ def pooled(
 
     Raises BadInput for images that are missing, unreadable or not those that the manifest saw.
     """
-    seen = photographs.load(listed)
+    seen = photographs.load_manifest(listed)
     train, test = chosen(seen, photos, listed)
     train = [] if alone else train
     side, kind = photograph_datasets()[seen.dataset].side, backbone.BACKBONES[name]
