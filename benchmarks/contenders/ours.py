@@ -1,4 +1,4 @@
-"""fedpriv, through its own loop: `LocalEngine` and `run_round`, the cohort drawn by its own law."""
+"""fedpriv, through its own loop: `local_engine` and `run_round`, the cohort drawn by its own law."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from workload import SEED, Workload
 
 from fedpriv.config.run import Probe, Run
 from fedpriv.data import arrays
-from fedpriv.local.client import Backend, Client, LocalEngine, Task
+from fedpriv.local.client import Client, LocalEngine, Task, local_engine
 from fedpriv.local.work import Speed
 from fedpriv.partition import Partition
 from fedpriv.store.machine import keep_buffers, peak_mib
@@ -52,7 +52,7 @@ def race(workload: Workload, path: Path, laps: Laps, dtype: str) -> dict[str, An
     streams = Streams(SEED, workload.name)
     state = initial_state(run, task, streams, workload.clients)
     start = state.flat
-    with LocalEngine(task, speed(dtype)) as engine:
+    with local_engine(task, speed(dtype)) as engine:
         name = engine.name
         for _ in range(laps.total):
             row = run_round(probed if laps.warming else run, clients, engine, streams, state, laps.total)
@@ -72,7 +72,7 @@ def rounds(run: Run, data_path: Path, partition_path: Path, name: str) -> Iterat
     clients = inputs.load_partition(run, data, SEED, partition_path)
     task, streams = task_of(run, data), Streams(SEED, name)
     state = initial_state(run, task, streams, clients.clients)
-    with LocalEngine(task, speed("float32")) as engine:
+    with local_engine(task, speed("float32")) as engine:
         for _ in range(run.rounds):
             yield run_round(run, clients, engine, streams, state, run.rounds)
 
@@ -101,13 +101,11 @@ def update(
 ) -> torch.Tensor:
     """Return the update [d] of the client that holds `rows`, or whose batch they are; without noise."""
     run = declared(workload, 1)
-    with LocalEngine(task_of(run, arrays.load(path)), speed(dtype)) as engine:
+    with local_engine(task_of(run, arrays.load(path)), speed(dtype)) as engine:
         return noise_free(engine, run, weights, rows)
 
 
-def noise_free(
-    engine: LocalEngine | Backend, run: Run, weights: torch.Tensor, rows: np.ndarray
-) -> torch.Tensor:
+def noise_free(engine: LocalEngine, run: Run, weights: torch.Tensor, rows: np.ndarray) -> torch.Tensor:
     """Return what a client with these rows would send at `weights`, but for its noise [d]."""
     client = Client(rows, np.random.default_rng(0), Streams(SEED, "update").noise("instance", 1, 0))
     private_gradient = run.scheme.gradient(run.local)

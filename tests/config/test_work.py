@@ -12,7 +12,7 @@ from fedpriv.config.plan import load_preset
 from fedpriv.config.run import Run
 from fedpriv.data import DATASETS
 from fedpriv.data.photographs import Photographs
-from fedpriv.local.client import LocalEngine
+from fedpriv.local.threads import CpuBackend
 
 
 def run(**changes):
@@ -66,7 +66,7 @@ def here(monkeypatch, tmp_path):
 def test_what_is_reckoned_is_what_training_does(here, monkeypatch):
     tiny.patch(here, rounds=5, evaluate_every=2, cohort={"rate": 1.0})
     counted = [0, 0]
-    train, logits = LocalEngine.train_clients, LocalEngine.logits
+    train, logits = CpuBackend.train_clients, CpuBackend.logits
 
     def counted_train(engine, work, flat, clients, *others, **named):
         counted[0] += sum(len(client.rows) for client in clients)
@@ -76,8 +76,8 @@ def test_what_is_reckoned_is_what_training_does(here, monkeypatch):
         counted[1] += len(inputs)
         return logits(engine, flat, inputs)
 
-    monkeypatch.setattr(LocalEngine, "train_clients", counted_train)
-    monkeypatch.setattr(LocalEngine, "logits", counted_logits)
+    monkeypatch.setattr(CpuBackend, "train_clients", counted_train)
+    monkeypatch.setattr(CpuBackend, "logits", counted_logits)
     assert app.main(tiny.RUN) == 0
     (planned,) = load_preset(here / "config/tiny.yaml").all_runs()
     # Two shards of five a client; of the digits a fifth is tested on.

@@ -9,7 +9,7 @@ import yaml
 
 from fedpriv.config.run import Run
 from fedpriv.frozen import parse
-from fedpriv.local.client import LocalEngine, Task
+from fedpriv.local.client import Task, local_engine
 from fedpriv.local.work import Speed
 from fedpriv.paper.paper import Paper
 from fedpriv.report import claims, figures, tables
@@ -52,7 +52,7 @@ def state_in(path: Path) -> RoundState | None:
     """Return the state of the run that training would go on from, here and with the preset's speed."""
     run = Run.model_validate(PAPER["runs"]["private"])
     nothing = torch.zeros(0, 28, 28, dtype=torch.uint8), torch.zeros(0, dtype=torch.int64)
-    with LocalEngine(Task(run.model, 10, *nothing), Speed.model_validate(PRESET["speed"])) as engine:
+    with local_engine(Task(run.model, 10, *nothing), Speed.model_validate(PRESET["speed"])) as engine:
         return checkpoint.load_state(path, run.identity("private", 0), engine.name, torch.device("cpu"))
 
 

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 import numpy as np
 import torch
@@ -318,62 +318,27 @@ def update_running_statistics(
         weights[..., : task.layout.protected].clamp_(-1, 1)
 
 
-class Backend(Protocol):
-    """A way to work through clients."""
-
-    name: str  # says all that the last bits depend on, beside what is computed
-
-    def train_clients(
-        self,
-        work: LocalWork,
-        flat: torch.Tensor,
-        clients: Sequence[Client],
-        private_gradient: PrivateGradient | None,
-        send_weights: bool,
-    ) -> ClientResults:
-        """Return the upload of each client: see `LocalEngine.train_clients`."""
-        ...
-
-    def logits(self, flat: torch.Tensor, inputs: torch.Tensor) -> torch.Tensor:
-        """Return the logits `[n, classes]`, float32, of inputs as a task has them."""
-        ...
-
-    def close(self) -> None:
-        """Let go of what is held between calls."""
-        ...
-
-
-def backend_for(task: Task, speed: Speed) -> Backend:
-    """Return the backend of the device that the task lies on."""
-    if task.inputs.device.type == "cpu":
-        from fedpriv.local.threads import CpuBackend
-
-        return CpuBackend(task, speed)
-    from fedpriv.local.stacks import GpuBackend
-
-    return GpuBackend(task, speed)
-
-
 class LocalEngine:
-    """Local work on one task; holds the worker threads on a CPU. Use as a context manager."""
+    """A way to work through clients on one task. Use as a context manager."""
 
-    def __init__(self, task: Task, speed: Speed):
+    arithmetic: str  # libraries, kernels, types, the size of a pass; it may be better than asked for
+
+    def __init__(self, task: Task):
         self.task = task
-        self._backend = backend_for(task, speed)
 
     @property
     def name(self) -> str:
-        """All that the last bits depend on: libraries, kernels, arithmetic, the size of a pass, code.
+        """All that the last bits depend on: the arithmetic, and code that is not ours."""
+        return ", ".join(filter(None, (self.arithmetic, self.task.model.code, self.task.loss.code)))
 
-        The arithmetic may be better than the one asked for.
-        """
-        return ", ".join(filter(None, (self._backend.name, self.task.model.code, self.task.loss.code)))
-
-    def __enter__(self) -> LocalEngine:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._backend.close()
+        self.close()
+
+    def close(self) -> None:
+        """Let go of what is held between calls."""
 
     def train_clients(
         self,
@@ -391,8 +356,19 @@ class LocalEngine:
         client that has kept weights goes on from these. With `private_gradient` every gradient is private and
         every batch a Poisson batch. A client without examples changes nothing.
         """
-        return self._backend.train_clients(work, flat, clients, private_gradient, send_weights)
+        raise NotImplementedError
 
     def logits(self, flat: torch.Tensor, inputs: torch.Tensor) -> torch.Tensor:
         """Return the logits `[n, classes]`, float32, of inputs as a task has them."""
-        return self._backend.logits(flat, inputs)
+        raise NotImplementedError
+
+
+def local_engine(task: Task, speed: Speed) -> LocalEngine:
+    """Return the engine of the device that the task lies on: threads on a CPU, stacks on a GPU."""
+    if task.inputs.device.type == "cpu":
+        from fedpriv.local.threads import CpuBackend
+
+        return CpuBackend(task, speed)
+    from fedpriv.local.stacks import GpuBackend
+
+    return GpuBackend(task, speed)

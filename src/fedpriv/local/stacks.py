@@ -17,6 +17,7 @@ from fedpriv.local.client import (
     Client,
     ClientResults,
     ClientState,
+    LocalEngine,
     OptimizerState,
     Task,
     add_penalty,
@@ -35,11 +36,11 @@ from fedpriv.store.gpus import kernels
 Launched = tuple[torch.Tensor, torch.Tensor, torch.Tensor, list[list[Gradient]]]  # updates, clean, losses
 
 
-class GpuBackend:
+class GpuBackend(LocalEngine):
     """Stacked launches over one task; what does not fit into memory is tried again by halves."""
 
     def __init__(self, task: Task, speed: Speed):
-        self.task = task
+        super().__init__(task)
         self.stack = 1 if task.alone else speed.stack  # clients in a launch
         self.chunk = 5000  # images in an evaluation
         self.dtype = torch.bfloat16 if speed.dtype == "bfloat16" else torch.float32
@@ -56,10 +57,9 @@ class GpuBackend:
             setattr(torch.utils.deterministic, "fill_uninitialized_memory", False)  # noqa: B010
             dtype += ", deterministic algorithms"
             dtype += f", {engine.NAME}" if (engine := kernels()) else ""
-        self.name = f"torch {torch.__version__} {self.device.type}, {dtype}, {self.stack} clients a launch"
-
-    def close(self) -> None:
-        """Nothing is held between launches."""
+        self.arithmetic = (
+            f"torch {torch.__version__} {self.device.type}, {dtype}, {self.stack} clients a launch"
+        )
 
     def train_clients(
         self,

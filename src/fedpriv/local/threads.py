@@ -21,6 +21,7 @@ from fedpriv.local.client import (
     Client,
     ClientResults,
     ClientState,
+    LocalEngine,
     Pieces,
     Task,
     add_penalty,
@@ -112,12 +113,13 @@ class StepEngine(Protocol):
 EVALUATION_CHUNK = 500  # images; no gradients are kept, so it may be larger than a training chunk
 
 
-class CpuBackend:
+class CpuBackend(LocalEngine):
     """Worker threads over one task."""
 
     def __init__(self, task: Task, speed: Speed):
         torch.set_num_threads(1)
-        self.task, self.chunk = task, speed.chunk
+        super().__init__(task)
+        self.chunk = speed.chunk
         self.engine: GradientEngine | None = None  # for gradients
         self.step_engine: StepEngine | None = None  # for all local steps at once
         if (found := engines()) and task.loss.is_plain(task.labels):
@@ -131,7 +133,7 @@ class CpuBackend:
         self.copied = filters or self.dtype != torch.float32  # whether a pass reads the weights otherwise
         library = f"torch {torch.__version__} {torch.backends.cpu.get_cpu_capability()}"
         dtype = str(self.dtype).removeprefix("torch.")
-        self.name = ", ".join((library, *names, dtype, f"{self.chunk} examples a pass"))
+        self.arithmetic = ", ".join((library, *names, dtype, f"{self.chunk} examples a pass"))
         workers = speed.threads or cores()
         self.pool = ThreadPoolExecutor(workers, initializer=torch.set_num_threads, initargs=(1,))
 

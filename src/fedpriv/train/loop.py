@@ -22,7 +22,7 @@ import torch
 from fedpriv.config.run import Run
 from fedpriv.data.arrays import Arrays
 from fedpriv.errors import BadInput, Stopped
-from fedpriv.local.client import LocalEngine, Task
+from fedpriv.local.client import Task, local_engine
 from fedpriv.local.loss import Loss
 from fedpriv.local.work import Speed
 from fedpriv.progress import progress
@@ -142,7 +142,7 @@ def train(
     task = task_for(run, data, device)
 
     # 3. Round after round, from the state before the first or the one that a killed run has saved.
-    with checkpoint.exclusive(saved), LocalEngine(task, speed) as engine:
+    with checkpoint.exclusive(saved), local_engine(task, speed) as engine:
         test = test_split(run.evaluation, device, data.x_test, data.y_test)
         first = initial_state(run, task, streams, clients.clients)
         state = checkpoint.load_state(saved, identity, engine.name, device, first) or first
