@@ -46,7 +46,7 @@ class Check(NamedTuple):
 
 
 def diagnose(resources: Path, timed: Path | None = None, kept: KeptOf = lambda _: ()) -> list[Check]:
-    """Return what a first run depends on; `resources` is where data lie.
+    """Check all that a first run depends on; `resources` is where data lie.
 
     `timed` is a preset, or a folder of presets: how long each trains is said, with and without the runs that
     `kept` names.

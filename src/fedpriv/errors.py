@@ -30,24 +30,18 @@ class Stopped(BaseException):
 
 
 def require_known(where: str, found: Iterable[object], allowed: Iterable[object], listing: str = "") -> None:
-    """Raise the BadInput of the first of `found` that is not among `allowed`."""
-    allowed = list(dict.fromkeys(allowed))
-    for one in found:
-        if one not in allowed:
-            raise unknown(where, one, allowed, listing)
-
-
-def unknown(where: str, found: object, allowed: Iterable[object], listing: str = "") -> BadInput:
-    """Return what is said of a word that is not `allowed`, with the nearest that are.
+    """Raise the BadInput of the first of `found` that is not `allowed`, with the nearest that are.
 
     A long list is left to the command that prints it, where there is one: `listing`.
     """
-    names = [str(one) for one in dict.fromkeys(allowed)]
-    meant = f"; did you mean {near}?" if (near := nearest(found, names)) else ""
-    many = ", ".join(names) or "none is there"
-    if listing and len(names) > FEW:
-        many = f"{len(names)}, listed by: {listing}"
-    return BadInput(f"{where}: found {plain(found)}, allowed: {many}{meant}")
+    allowed = list(dict.fromkeys(allowed))
+    names = list(map(str, allowed))
+    for word in (one for one in found if one not in allowed):
+        meant = f"; did you mean {near}?" if (near := nearest(word, names)) else ""
+        many = ", ".join(names) or "none is there"
+        if listing and len(names) > FEW:
+            many = f"{len(names)}, listed by: {listing}"
+        raise BadInput(f"{where}: found {plain(word)}, allowed: {many}{meant}")
 
 
 def nearest(found: object, names: Iterable[str]) -> str:
@@ -94,7 +88,7 @@ def short_repr(value: object) -> str:
 
 
 def plain(value: object) -> str:
-    """Return the same of a name: plain text stands without quotes."""
+    """Return a name as a message shows it: plain text stands without quotes."""
     if isinstance(value, str) and len(value) <= 100 and value.isprintable():
         return value or "nothing"
     return short_repr(value)

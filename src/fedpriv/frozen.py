@@ -131,7 +131,7 @@ class Deltas(Frozen):
 
     @property
     def made_with(self) -> str:
-        """What a ledger at these δ says that it was made with: the version of the accounting, and the δ."""
+        """Mark of a ledger at these δ: the version of the accounting, and the δ."""
         return json.dumps([account_version(), self.model_dump()])
 
     @staticmethod

@@ -214,5 +214,5 @@ def _lines(title: str, begun: int, total: int | None, far: Far) -> Generator[Upd
 
 
 def remaining(seconds: float, done: int, left: int | None) -> str:
-    """Return how long what is left takes if it goes on as it went; empty where nobody knows that."""
+    """Return the time that is left if all goes on as it went; empty where nobody knows that."""
     return f"{duration(seconds / done * left)} left" if done and left else ""

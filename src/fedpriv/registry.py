@@ -34,7 +34,7 @@ class Registry(MutableMapping[str, T]):
         return found
 
     def beside(self, name: str) -> str:
-        """Return how to install the package beside the suite that this name is of; empty: there is none."""
+        """Command that installs the package beside the suite that this name is of; empty: there is none."""
         for file in sorted(Path(__file__).parents[2].glob("packages/*/pyproject.toml")):
             project = tomllib.loads(file.read_text(encoding="utf-8"))["project"]
             if name in project.get("entry-points", {}).get(f"fedpriv.{self.group}", {}):

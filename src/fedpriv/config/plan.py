@@ -303,21 +303,20 @@ def make_plan(
     papers: Path,
     where: str = "config",
     files: Iterable[str] = (),
-    more: Iterable[Path] = (),
     run: tuple[str, str] | None = None,
 ) -> Plan:
     """Return the plan of a preset given as data; `papers` is the folder of the papers' YAML files.
 
-    Others may be in `more` folders, in the preset's own `paper_folders`, and in installed packages. With
-    `run`, a paper and a run of it, the plan has that run alone, if the preset has it: nothing else is looked
-    at. Where somebody else has read the preset from `files`, our own reader may still refuse them: of a key
-    that stands twice Snakemake takes the last.
+    Others may be in the preset's own `paper_folders`, and in installed packages. With `run`, a paper and a
+    run of it, the plan has that run alone, if the preset has it: nothing else is looked at. Where somebody
+    else has read the preset from `files`, our own reader may still refuse them: of a key that stands twice
+    Snakemake takes the last.
     """
     # 1. The preset, and the folders that have its papers.
     for file in files:
         read_yaml(Path(file))
     preset = parse(Preset.model_validate, dict(config), where)
-    folders = [*more, *map(Path, preset.paper_folders), papers]
+    folders = [*map(Path, preset.paper_folders), papers]
     for folder in folders[:-1]:
         if not folder.is_dir():
             raise BadInput(f"{where}: paper_folders: found no folder {folder}, allowed: folders of papers")
@@ -371,11 +370,10 @@ def check_globs(papers: Mapping[str, Paper], globs: Iterable[str], where: str) -
 
 def load_preset(
     path: Path,
-    more: Iterable[Path] = (),
     patches: Mapping[str, Any] | None = None,
     run: tuple[str, str] | None = None,
 ) -> Plan:
-    """Return the plan of a preset file; its papers are in the folder `papers` beside it, and in `more`.
+    """Return the plan of a preset file; its papers are in the folder `papers` beside it.
 
     `patches` by run are laid over the preset's own. With `run` it is that of one run, as in `make_plan`.
     """
@@ -383,4 +381,4 @@ def load_preset(
     if patches:
         config = config | {"patches": merge(config.get("patches") or {}, patches)}
         where = f"{path} with --set"
-    return make_plan(config, path.parent / "papers", where, more=more, run=run)
+    return make_plan(config, path.parent / "papers", where, run=run)
