@@ -184,7 +184,7 @@ COLUMNS = {
     "test_loss": TraceColumn("float64", "mean loss on the test split"),
     "test_perplexity": TraceColumn(
         "float64",
-        "exp of the mean cross-entropy there; NaN, as in the next three, if not asked for",
+        "exp of the mean cross-entropy there; NaN, as in the next five, if not asked for",
         math.nan,
         later=True,
     ),
@@ -193,6 +193,10 @@ COLUMNS = {
     ),
     "test_f1": TraceColumn("float64", "F1 score, the mean over classes", math.nan, later=True),
     "test_error": TraceColumn("float64", "mean absolute error of predicted numbers", math.nan, later=True),
+    "test_worst_owner": TraceColumn(
+        "float64", "accuracy of the owner of test examples who has the least", math.nan, later=True
+    ),
+    "test_owner_std": TraceColumn("float64", "std of accuracy over these owners", math.nan, later=True),
     "seconds": TraceColumn("float64", "time the round took: measured, never the same twice"),
     "peak_mib": TraceColumn("float64", "largest memory so far: measured"),
 }

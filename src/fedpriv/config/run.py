@@ -218,7 +218,10 @@ class Evaluation(RunPart):
     stride: Count = 1
     """Every so-manieth test example is looked at, the same ones in every round."""
     metrics: tuple[Metric, ...] = unless(())
-    """What else is measured: perplexity, auroc (mean over classes), f1 (the same), error (mean absolute)."""
+    """What else is measured: perplexity, auroc (mean over classes), f1 (the same), error (mean absolute).
+
+    Of the accuracies of the owners of test examples worst_owner, the least, and owner_std.
+    """
     drawn: Millions = 50
     """Clients sampled with replacement, for the mean that the code of DPFL-BNN prints."""
 

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 
 Shape = tuple[int, ...]
 Each = Callable[["torch.Tensor", "torch.Tensor"], "torch.Tensor"]  # outputs and labels [n, ...] -> losses [n]
-Metric = Literal["perplexity", "auroc", "f1", "error"]  # beside accuracy; `fedpriv.train.evaluate`
+# Beside accuracy; `fedpriv.train.evaluate`. The last two are of the accuracies of owners.
+Metric = Literal["perplexity", "auroc", "f1", "error", "worst_owner", "owner_std"]
+OF_OWNERS = ("worst_owner", "owner_std")
 Reduction = Literal["none", "sum", "mean"]
 DEFAULT = "cross_entropy"
 
@@ -84,7 +86,7 @@ LOSSES = {
         True,
         one_a_class,
         lambda outputs: outputs.argmax(-1),
-        ("perplexity", "auroc", "f1"),
+        ("perplexity", "auroc", "f1", *OF_OWNERS),
         "whole numbers from 0",
         lambda labels: not labels.is_floating_point(),
     ),
@@ -93,7 +95,7 @@ LOSSES = {
         True,
         one_a_label,
         lambda outputs: outputs > 0,
-        ("auroc", "f1"),
+        ("auroc", "f1", *OF_OWNERS),
         "0 and 1, and -1 for what is not known",
         lambda labels: not labels.is_floating_point() and bool((labels <= 1).all()),
     ),

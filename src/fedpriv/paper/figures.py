@@ -108,8 +108,11 @@ class BudgetLine(Frozen):
     """Which ε of that run."""
 
 
-# What can be drawn against rounds; the last four where evaluation.metrics asks for them.
-OfRounds = Literal["accuracy", "drawn_accuracy", "epsilon", "growth", "perplexity", "auroc", "f1", "error"]
+# What can be drawn against rounds; those of the second line where evaluation.metrics asks for them.
+OfRounds = Literal[
+    *("accuracy", "drawn_accuracy", "epsilon", "growth"),
+    *("perplexity", "auroc", "f1", "error", "worst_owner", "owner_std"),
+]
 
 
 class RoundsFigure(LinesFigure):

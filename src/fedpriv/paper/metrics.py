@@ -34,7 +34,7 @@ SIGNATURES = {
     "accuracy": Signature((COLUMN,), (MEASURE,), ACCURACY),
     "accuracy_within": Signature((PRIVATE,), (NUMBER, SPEND), DATA),
     "published": Signature((PRINTED,), (), DATA),
-    **dict.fromkeys(("perplexity", "auroc", "f1", "error"), MEASURED),
+    **dict.fromkeys(("perplexity", "auroc", "f1", "error", "worst_owner", "owner_std"), MEASURED),
     "lead": Signature((COLUMN, COLUMN), (MEASURE,), ACCURACY, several=True),
     "rise": Signature((COLUMN, COLUMN), (MEASURE,), ACCURACY, several=True),
     "round": MEASURED,

@@ -182,6 +182,8 @@ EVERY = (
     end_metric("perplexity", "perplexity", partial(numbers.short_interval, digits=2)),
     end_metric("auroc", "AUROC (%)", numbers.percent, PERCENT),
     end_metric("f1", "F1 (%)", numbers.percent, PERCENT),
+    end_metric("worst_owner", "least accuracy of an owner (%)", numbers.percent, PERCENT),
+    end_metric("owner_std", "std of accuracy over owners (%)", numbers.percent, PERCENT),
     end_metric("error", "mean absolute error", partial(numbers.short_interval, digits=3)),
     Metric(
         "round",
