@@ -18,8 +18,9 @@ from fedpriv.paper.spends import SPEND_COLUMNS
 from fedpriv.paper.tables import full_title
 from fedpriv.report import claims as compare
 from fedpriv.report.claims import read_csv
+from fedpriv.report.metrics import METRICS, printed_number
 from fedpriv.report.notes import shared_settings
-from fedpriv.report.numbers import STATISTIC, Interval, interval, printed_number, verdict_alone
+from fedpriv.report.numbers import STATISTIC, Interval, interval, verdict_alone
 from fedpriv.report.render import read_texts
 from fedpriv.report.results import flatten
 from fedpriv.schemes import SCHEMES
@@ -185,9 +186,10 @@ def facts(told: Mapping[str, Any], trace: Path) -> dict[str, Any]:
 
 def spoken(one: Mapping[str, Any]) -> dict[str, str]:
     """Return a number of `show` as people read it."""
+    metric = METRICS.get(one["quantity"].partition("_")[0])
     return {
         "column": one["column"],
-        "quantity": one["quantity"] + " (%)" * one["quantity"].startswith("accuracy"),
+        "quantity": one["quantity"] + " (%)" * bool(metric and metric.percent),
         "": one.get("source", ""),
         "value": printed_number(one),
         "seeds": f"{one['seeds']:g}" if "seeds" in one else "",
@@ -352,7 +354,10 @@ def result(path: Path) -> Result:
     tables = [path] if path.name.endswith("_seeds.csv") else sorted(path.glob("tables/*_seeds.csv"))
     if tables:
         numbers = {"seed": "int64", "accuracy": "float64"}
-        return Result(pd.concat([read_csv(table, [*CELL, *numbers], numbers) for table in tables]), {})
+        read = [read_csv(table, [*CELL, "seed"], numbers) for table in tables]
+        if accuracies := [one for one in read if "accuracy" in one]:
+            return Result(pd.concat(accuracies), {})
+        raise BadInput(f"'{path}' holds no accuracies, and no other metric is compared.")
     told = [*paired_summaries(path)]
     if not told:
         raise BadInput(f"'{path}' holds no result. One is {KINDS}.")
