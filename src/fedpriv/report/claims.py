@@ -161,8 +161,8 @@ def outcome(results: Results, claim: Claim, case: Case) -> Outcome:
 
 def same_for_every_seed(call: Call) -> bool:
     """Return True of an ε that is counted from the noise alone, and of what is made of such."""
-    counted = call.function in ("epsilon", "delta", "growth", "abs")
-    return counted and all(spend.accountant != "bayesian" for spend in call.spends)
+    counted = call.about == ACCOUNT and (call.spends or not call.names)
+    return bool(counted) and all(spend.accountant != "bayesian" for spend in call.spends)
 
 
 def learned(results: Results, sides: Sequence[Sequence[tuple[Call, Cell]]]) -> bool:

@@ -1,9 +1,8 @@
 """What there is: results by the words of a person, what is behind a number, what is stored."""
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import fields
-from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -237,49 +236,42 @@ def trace(key: RunKey, preset: str, reference: Path) -> str | None:
 
 
 Lines = list[dict[str, Any]]
-Seeds = Mapping[str, Mapping[str, list[int]]]  # run -> preset -> seeds
+Seeds = Mapping[str, list[int]]  # by run
 
 
-def inventory(
-    configs: Path, reference: Path, resources: Path, kinds: Iterable[str], paper: str = ""
-) -> dict[str, Lines]:
+def inventory(configs: Path, reference: Path, resources: Path, paper: str = "") -> dict[str, Lines]:
     """Lines of what is declared in `configs` and registered, by kind; of one paper or of all.
 
-    Stored are runs and rendered tables below `reference`, and raw data below `resources`. Nothing is read
-    for a kind that nobody asks for.
+    Stored are runs and rendered tables below `reference`, and raw data below `resources`.
     """
     homes_of = {name: home for name, home in homes(configs / "papers").items() if paper in ("", name)}
-    papers = [load_paper(name, home) for name, home in homes_of.items()]
-    stored = cache(partial(seeds, reference))
-    lines: dict[str, Callable[[], Lines]] = {
-        "papers": lambda: [paper_counts(one, stored(one.paper)) for one in papers],
-        "runs": lambda: [line for one in papers for line in run_lines(one, stored(one.paper))],
-        "tables": lambda: [line for one in papers for line in rendered_lines(one, reference)],
-        "datasets": lambda: [dataset_line(name, resources) for name in DATASETS],
-        "schemes": lambda: [scheme_line(name) for name in SCHEMES],
+    papers = [(load_paper(name, home), seeds(reference, name)) for name, home in homes_of.items()]
+    return {
+        "papers": [paper_counts(one, stored) for one, stored in papers],
+        "runs": [line for one, stored in papers for line in run_lines(one, stored)],
+        "tables": [line for one, _ in papers for line in rendered_lines(one, reference)],
+        "datasets": [dataset_line(name, resources) for name in DATASETS],
+        "schemes": [scheme_line(name) for name in SCHEMES],
     }
-    return {kind: lines[kind]() for kind in kinds}
 
 
 def seeds(reference: Path, paper: str) -> Seeds:
-    """Return the stored seeds of every run of a paper, by the preset that trained them.
-
-    A damaged file is BadInput naming it.
-    """
-    found: dict[str, dict[str, list[int]]] = {}
-    for told in (RunDir(path).summary for path in stored_files(reference, paper)):
-        found.setdefault(told["run"], {}).setdefault(told["preset"], []).append(told["seed"])
-    return found
+    """Seeds of which a run of a paper is stored, as the names of files say it."""
+    found: dict[str, set[int]] = {}
+    for path in stored_files(reference, paper):
+        if name := STORED.fullmatch(path.name):
+            found.setdefault(path.parent.name, set()).add(int(name[1]))
+    return {run: sorted(some) for run, some in found.items()}
 
 
-def paper_counts(paper: Paper, kept: Seeds) -> dict[str, Any]:
+def paper_counts(paper: Paper, stored: Seeds) -> dict[str, Any]:
     """Count the declarations of a paper, and its stored runs."""
     counts = {name: len(getattr(paper, name)) for name in ("runs", "tables", "figures", "claims")}
-    counts["runs stored"] = len(kept)
+    counts["runs stored"] = len(stored)
     return {"paper": paper.paper, "title": paper.title, "year": paper.year, **counts}
 
 
-def run_lines(paper: Paper, kept: Seeds) -> Iterator[dict[str, Any]]:
+def run_lines(paper: Paper, stored: Seeds) -> Iterator[dict[str, Any]]:
     """Yield every run of a paper with what tells it apart, before any preset has its say."""
     for name, own in paper.runs.items():
         said = merge(paper.defaults, own)
@@ -289,7 +281,7 @@ def run_lines(paper: Paper, kept: Seeds) -> Iterator[dict[str, Any]]:
             "run": name,
             "dataset": said.get("dataset", ""),
             "scheme": scheme.get("name", "") if isinstance(scheme, dict) else scheme,
-            "stored": {preset: sorted(some) for preset, some in kept.get(name, {}).items()},
+            "seeds stored": stored.get(name, []),
         }
 
 
