@@ -8,10 +8,10 @@ from typing import Annotated, Literal, NamedTuple
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from fedpriv.frozen import Frozen, Positive, Real, choice_error, single_value
-from fedpriv.paper.metrics import Evaluated
+from fedpriv.frozen import Frozen, OneOf, Positive, Real, choice_error, single_value
 from fedpriv.paper.spends import SpendInWords, SpendSelector
 from fedpriv.paper.tables import Rendered, Scripted
+from fedpriv.trace import EVALUATED
 
 
 class DrawnRun(NamedTuple):
@@ -110,7 +110,7 @@ class BudgetLine(Frozen):
 
 
 # What can be drawn against rounds; what is evaluated beside accuracy where evaluation.metrics asks for it.
-OfRounds = Literal[Evaluated, "drawn_accuracy", "epsilon", "growth"]
+OfRounds = Annotated[str, OneOf([*EVALUATED, "drawn_accuracy", "epsilon", "growth"])]
 
 
 class RoundsFigure(LinesFigure):

@@ -4,9 +4,10 @@
 free of pandas, so that a misspelt name is an error before anything is computed.
 """
 
-from typing import Literal, NamedTuple, get_args
+from typing import NamedTuple
 
 from fedpriv.paper.spends import MEASURES
+from fedpriv.trace import ASKED
 
 RUN = "run"  # what the one private run of a row is called, and by default the one run of a case
 # What a name must stand for in a row of a table; in a case each stands for a run.
@@ -27,10 +28,6 @@ class Signature(NamedTuple):
     several: bool = False  # more names of the last kind may follow, and each is a comparison
 
 
-Evaluated = Literal["accuracy", "perplexity", "auroc", "f1", "error", "worst_owner", "owner_std"]
-EVALUATED: tuple[Evaluated, ...] = get_args(Evaluated)
-LESS = ("perplexity", "error", "owner_std")  # of which less is better; the others are fractions
-
 OF_RUN = Signature((COLUMN,))  # the same whatever the accuracy is
 MEASURED = Signature((COLUMN,), (), DATA)  # read where the accuracy is
 # What each of them is says docs/add-a-paper.md.
@@ -38,7 +35,7 @@ SIGNATURES = {
     "accuracy": Signature((COLUMN,), (MEASURE,), ACCURACY),
     "accuracy_within": Signature((PRIVATE,), (NUMBER, SPEND), DATA),
     "published": Signature((PRINTED,), (), DATA),
-    **dict.fromkeys(EVALUATED[1:], MEASURED),
+    **dict.fromkeys(ASKED, MEASURED),
     "lead": Signature((COLUMN, COLUMN), (MEASURE,), ACCURACY, several=True),
     "rise": Signature((COLUMN, COLUMN), (MEASURE,), ACCURACY, several=True),
     "round": MEASURED,

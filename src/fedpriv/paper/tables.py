@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import (
-    AfterValidator,
     Field,
     PrivateAttr,
     StringConstraints,
@@ -22,7 +21,6 @@ from pydantic import (
     computed_field,
     model_validator,
 )
-from pydantic_core import PydanticCustomError
 
 from fedpriv.errors import BadInput, plain
 from fedpriv.frozen import (
@@ -30,14 +28,16 @@ from fedpriv.frozen import (
     Delta,
     Frozen,
     Label,
+    OneOf,
     Positive,
     PositiveOrZero,
     choice_error,
     single_value,
 )
 from fedpriv.paper.arithmetic import Caption
-from fedpriv.paper.metrics import COLUMNS, LESS, RUN, Evaluated
+from fedpriv.paper.metrics import COLUMNS, RUN
 from fedpriv.paper.spends import SpendInWords, SpendSelector
+from fedpriv.trace import EVALUATED
 
 BASELINE = "baseline"  # the column that is the end of the baseline run
 BudgetUnit = Literal["client", "instance"]
@@ -104,7 +104,7 @@ class Cell(NamedTuple):
     published_round: int | None = None
     published_std: float | None = None
     free: tuple[str, ...] = ()  # the units whose ε is 0, for the run saw no private data
-    metric: Evaluated = "accuracy"  # what is published
+    metric: str = "accuracy"  # what is published
 
     @property
     def budgets(self) -> list[tuple[SpendSelector, float]]:
@@ -221,7 +221,7 @@ class AccuracyTable(TableSpec):
     """Accuracies in the paper's layout, published under reproduced, and what the runs had spent by then."""
 
     kind: Literal["accuracy"] = "accuracy"
-    metric: Evaluated = "accuracy"
+    metric: Annotated[str, OneOf(EVALUATED)] = "accuracy"
     """What every cell reads, prints and publishes: accuracy, auroc and f1 as fractions."""
     heading: str = "Clients"
     """Of what tells rows apart."""
@@ -269,7 +269,7 @@ class AccuracyTable(TableSpec):
             if list(found) != wanted and (found or own):
                 raise choice_error(f"rows.published.{name} {of}", found, ", ".join(wanted))
         printed = [*row.published.values(), *filter(None, [row.baseline])]
-        if large := [one.value for one in printed if one.value > 1 and self.metric not in LESS]:
+        if large := [one.value for one in printed if one.value > 1 and EVALUATED[self.metric].digits is None]:
             raise choice_error(f"rows.published {of}", large, f"{self.metric} as a fraction, at most 1")
 
     @property
@@ -362,14 +362,7 @@ class LabelledRun(Frozen):
     label: Label
 
 
-def _is_there(name: str) -> str:
-    if name not in COLUMNS:
-        said = {"found": plain(name), "allowed": ", ".join(COLUMNS)}
-        raise PydanticCustomError("choice", "found {found}, allowed: {allowed}", said)
-    return name
-
-
-Quantity = Annotated[str, AfterValidator(_is_there), WithJsonSchema({"enum": [*COLUMNS], "type": "string"})]
+Quantity = Annotated[str, OneOf(COLUMNS)]
 
 
 class RunColumn(Frozen):

@@ -14,7 +14,7 @@ import pandas as pd
 from fedpriv.errors import BadInput
 from fedpriv.paper.arithmetic import Call, call_of, parts, pieces, runs_in
 from fedpriv.paper.claims import Case, Claim
-from fedpriv.paper.metrics import ACCOUNT, ACCURACY, COLUMN, COUNTED, EVALUATED, PRIVATE
+from fedpriv.paper.metrics import ACCOUNT, ACCURACY, COLUMN, COUNTED, PRIVATE
 from fedpriv.paper.tables import Cell, Rendered, TableSpec, accuracy_tables
 from fedpriv.report import numbers, render
 from fedpriv.report.metrics import METRICS, printed_number
@@ -33,6 +33,7 @@ from fedpriv.report.numbers import (
 from fedpriv.report.reading import divergence_rounds, ledger_rows, reading
 from fedpriv.report.results import Results, rows_of
 from fedpriv.report.sample import Sample, join_comparisons, sample
+from fedpriv.trace import EVALUATED
 
 
 def lead(first: Sample, *others: Sample) -> Sample:

@@ -16,7 +16,6 @@ import pandas as pd
 
 from fedpriv.account.spend import mark_epsilon
 from fedpriv.audit.finding import how_counted
-from fedpriv.paper.metrics import EVALUATED
 from fedpriv.paper.spends import Measure, SpendSelector
 from fedpriv.paper.tables import Cell
 from fedpriv.report import numbers, reading
@@ -24,6 +23,7 @@ from fedpriv.report.numbers import STATISTIC, UNSTABLE, Interval, Number, is_uns
 from fedpriv.report.reading import fact, ledger_rows
 from fedpriv.report.results import Results
 from fedpriv.report.sample import ACCURACY, EPSILON, Sample, sample
+from fedpriv.trace import ASKED, EVALUATED
 
 
 class Metric(NamedTuple):
@@ -164,10 +164,16 @@ def epsilon_text(found: Sample) -> str:
     return numbers.epsilon_of_seeds(found, found.meaning.get("epsilon_status", ""))
 
 
-def end_metric(name: str, label: str, show: Callable[[Sample], str], unit: str = "") -> Metric:
-    """Metric that is measured where a model is evaluated."""
-    axis = label[0].upper() + label[1:]
-    return Metric(name, "Last round", label, show, partial(last_value, name=name), unit, axis)
+def evaluated_metric(name: str) -> Metric:
+    """Metric that is measured where a model is evaluated, if a run asks for it."""
+    _, label, _, digits, _ = EVALUATED[name]
+    read = partial(last_value, name=name)
+    if digits is None:
+        label += f" ({PERCENT.strip()})"
+        show, unit = numbers.percent, PERCENT
+    else:
+        show, unit = partial(numbers.short_interval, digits=digits), ""
+    return Metric(name, "Last round", label, show, read, unit, label[0].upper() + label[1:])
 
 
 def upload_metric(
@@ -183,12 +189,7 @@ EVERY = (
     Metric("accuracy", IN_PERCENT, "", numbers.percent, accuracy, PERCENT, "Test accuracy (%)"),
     Metric("accuracy_within", IN_PERCENT, "", numbers.percent, accuracy_within, PERCENT),
     Metric("published", "Published (%)", "", numbers.percent, published, PERCENT),
-    end_metric("perplexity", "perplexity", partial(numbers.short_interval, digits=2)),
-    end_metric("auroc", "AUROC (%)", numbers.percent, PERCENT),
-    end_metric("f1", "F1 (%)", numbers.percent, PERCENT),
-    end_metric("worst_owner", "least accuracy of an owner (%)", numbers.percent, PERCENT),
-    end_metric("owner_std", "std of accuracy over owners (%)", numbers.percent, PERCENT),
-    end_metric("error", "mean absolute error", partial(numbers.short_interval, digits=3)),
+    *(evaluated_metric(name) for name in ASKED),
     Metric(
         "round",
         "Read at round",
@@ -243,7 +244,7 @@ def printed_number(line: Mapping[Any, Any], alone: bool = False) -> str:
     found = Interval(mean, low, high, 1 if np.isnan(seeds) or alone else int(seeds))
     if np.isnan(found.mean):
         return ""
-    metric = quantity.partition("_")[0]
+    metric = quantity if quantity in EVALUATED else quantity.removesuffix("_std")
     factor = METRICS[metric].factor if metric in EVALUATED else 1
     if line.get("source") == "published":
         return f"{factor * found.mean:g}"

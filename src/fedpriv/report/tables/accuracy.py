@@ -11,7 +11,6 @@ import pandas as pd
 
 from fedpriv.account.spend import attacker_accuracy, status
 from fedpriv.mechanisms.sampling import COHORTS
-from fedpriv.paper.metrics import EVALUATED, LESS
 from fedpriv.paper.spends import SPEND_COLUMNS, SpendSelector
 from fedpriv.paper.tables import BASELINE, AccuracyTable, Cell, Row, full_title
 from fedpriv.report import numbers
@@ -47,6 +46,7 @@ from fedpriv.report.reading import MEANING, epsilon_at, ledger_rows, meaning, re
 from fedpriv.report.render import INDENT, PrintedTable
 from fedpriv.report.results import Results, rows_of
 from fedpriv.report.sample import ACCURACY
+from fedpriv.trace import EVALUATED
 
 KEY = ["table", "row", "column", "source", "quantity"]
 OF_CELL = ("verdict", "status", "stand_in_for", "cut", "run", "clients")
@@ -170,7 +170,7 @@ def with_verdicts(declared: AccuracyTable, found: Sequence[Number]) -> Iterator[
         baseline = (ours[row.key, BASELINE], own.value) if own and not of_baseline else None
         how = {
             "std": one.get("std", 0.0),
-            "less": declared.metric in LESS,
+            "less": EVALUATED[declared.metric].less,
             "last_digit": last_digit(declared),
         }
         said = accuracy_verdict(mine, one["value"], baseline, **how)
