@@ -48,7 +48,7 @@ def race(workload: Workload, path: Path, laps: Laps, dtype: str) -> dict[str, An
     probed = run.model_copy(update={"probe": Probe(clients=workload.cohort)})
     data = arrays.load(path)
     clients, task = inputs.partition_for(run, data, SEED), task_of(run, data)
-    test = [torch.from_numpy(part).to(DEVICE) for part in (data.x_test, data.y_test)]
+    test = [torch.from_numpy(part).to(DEVICE) for part in (data.x_test, data.y_test, data.owner_test)]
     streams = Streams(SEED, workload.name)
     state = initial_state(run, task, streams, workload.clients)
     start = state.flat
@@ -61,7 +61,7 @@ def race(workload: Workload, path: Path, laps: Laps, dtype: str) -> dict[str, An
             if laps.warming:
                 for norm in clipped(row, state):
                     laps.norm(norm)
-            laps.after_round(lambda: evaluate(engine, run.evaluation, state.flat, *test)["test_accuracy"])
+            laps.after_round(lambda: evaluate(engine, run.evaluation, state.flat, test)["test_accuracy"])
     return {"moved": float((state.flat - start).norm()), "engine": name, "gpu_mib": peak_mib(DEVICE)}
 
 

@@ -28,6 +28,7 @@ from fedpriv.store.machine import processor  # noqa: E402
 LATER = (
     *("denominator", "topped_up", "noise_in_sum", "noise_clipped", "holders", "count_noise_multiplier"),
     *("uploads_apart", "neighbours_apart", "test_perplexity", "test_auroc", "test_f1", "test_error"),
+    *("test_worst_owner", "test_owner_std"),
     *("mechanism", "upload_noise_least"),
     *("statistics_releases", "statistics_noise_multiplier", "numbers"),
 )

@@ -72,7 +72,7 @@ def test_a_published_spread_leaves_open_what_it_covers(declared, runs):
     )
     assert accuracy_verdict(ours, high + 0.01, std=0.05) == "undecided"
     data = declared.model_dump()
-    data["rows"][0]["published"]["dp"] |= {"accuracy": 0.95, "std": 0.4}
+    data["rows"][0]["published"]["dp"] |= {"value": 0.95, "std": 0.4}
     table = accuracy_table(load_results(runs), AccuracyTable.model_validate(data), "table1")
     assert table.display["DP"].iloc[0] == "45.1 ± 0.1 (95 ± 40)" and "standard deviation" in table.notes[0]
     judged = table.tidy.query("source == 'published' and row == 100 and column == 'dp'").set_index("quantity")
@@ -110,7 +110,7 @@ def test_an_accuracy_of_another_network_is_held_against_its_own_baseline(runs, d
     table = accuracy_table(load_results(runs), AccuracyTable.model_validate(data), "table1")
     judged = table.tidy.query("source == 'published' and quantity == 'accuracy' and row == 100")
     assert list(judged["verdict"]) == ["another network", "reached", "reached"]
-    data["rows"][0]["published"]["bdp"]["accuracy"] = 0.95  # 2 below the published baseline of 97
+    data["rows"][0]["published"]["bdp"]["value"] = 0.95  # 2 below the published baseline of 97
     table = accuracy_table(load_results(runs), AccuracyTable.model_validate(data), "table1")
     judged = table.tidy.query("source == 'published' and quantity == 'accuracy' and row == 100")
     assert list(judged["verdict"]) == ["another network", "reached", "not reached"]

@@ -4,14 +4,19 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from safetensors.torch import load_file
 from sklearn import metrics as of_sklearn
 from support.made_run import BINARY, RUN, go, write_noise
 
 from fedpriv.config.run import Run
+from fedpriv.data import arrays
 from fedpriv.errors import BadInput
 from fedpriv.frozen import parse
+from fedpriv.local.client import local_engine
 from fedpriv.local.loss import Loss
+from fedpriv.local.work import Speed
 from fedpriv.train.evaluate import METRICS
+from fedpriv.train.loop import task_for
 
 CLASSES, MANY, NUMBERS = map(Loss, ("cross_entropy", "binary_cross_entropy", "mean_squared_error"))
 N, K = 40, 3
@@ -63,6 +68,34 @@ def test_predicted_numbers_have_an_error_and_what_outputs_do_not_mean_is_nan():
     assert np.isnan(one("error", CLASSES, LOGITS, LABELS))
     same = torch.zeros(N, dtype=torch.int64)
     assert np.isnan(one("auroc", CLASSES, LOGITS[:, :1], same))  # a class that all have
+
+
+def test_the_worst_owner_and_the_spread_are_of_the_accuracies_of_owners(tmp_path):
+    data = arrays.load(write_noise(tmp_path / "noise.npz"))._replace(owner_test=np.arange(20) // 7)
+    files = arrays.save(tmp_path / "owned.npz", data)
+    asked = {"evaluation": {"metrics": ["owner_std", "worst_owner"]}, "rounds": 1}
+    row = pd.read_parquet(go(RUN | asked, files, tmp_path / "out") / "trace.parquet").iloc[-1]
+    # By hand: of three owners with 7, 7 and 6 examples, whose accuracies have this mean.
+    task = task_for(Run.model_validate(RUN), data, torch.device("cpu"))
+    flat = load_file(tmp_path / "out" / "model.safetensors")["flat"]
+    with local_engine(task, Speed(device="cpu")) as engine:
+        said = engine.logits(flat, torch.from_numpy(data.x_test)).argmax(1).numpy()
+    right = [(said == data.y_test)[data.owner_test == owner].mean() for owner in range(3)]
+    assert row["test_worst_owner"] == min(right)
+    assert row["test_owner_std"] == pytest.approx(np.std(right))
+
+
+def test_a_metric_of_owners_is_refused_where_nobody_knows_them_and_validation_keeps_them(tmp_path):
+    files = write_noise(tmp_path / "noise.npz")
+    asked = RUN | {"evaluation": {"metrics": ["worst_owner"]}, "rounds": 1}
+    with pytest.raises(BadInput, match=r"metrics: found worst_owner .* nobody knows the owners, allowed: "):
+        go(asked, files, tmp_path / "out")
+    data = arrays.load(files)._replace(owner=np.arange(80) % 4)
+    held = arrays.hold_out(data, 30, np.random.default_rng(0))
+    assert len(held.owner) == 50 and len(held.owner_test) == 30
+    for images, owners in ((held.x_train, held.owner), (held.x_test, held.owner_test)):
+        places = [int(np.flatnonzero((data.x_train == image).all((1, 2)))[0]) for image in images]
+        np.testing.assert_array_equal(owners, data.owner[places])
 
 
 @pytest.mark.parametrize("more", [{}, BINARY], ids=["server", "clients"])

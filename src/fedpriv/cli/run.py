@@ -50,14 +50,13 @@ def train_run(
     The directory of one that is stored below `reference` says where; without a reference it is trained.
     Data and partition are kept under `resources`; what is there of them is used. `faster` overrides keys of
     the preset's `speed`, where it is not None; `settings` are keys of the run laid over all that it says.
-    What is wrong with other runs does not matter. Raises BadInput when `out` holds a finished run of another
-    config.
+    Raises BadInput when `out` holds a finished run of another config.
     """
-    plan = load_preset(config, run=(paper, name))
+    plan = load_preset(config)
     paper = named("paper", paper, plan.runs)
     name = named("run", name, plan.runs[paper], f"fedpriv list runs --paper {paper}")
     if settings:
-        plan = load_preset(config, {f"{paper}/{name}": settings}, (paper, name))
+        plan = load_preset(config, {f"{paper}/{name}": settings})
     run = plan.runs[paper][name]
     # Only now what takes seconds to import: what is wrong with a config is told at once.
     from fedpriv.data import source

@@ -210,10 +210,15 @@ def judged_claims(plan: Plan, paper: str) -> tuple[Claim, ...]:
 
 
 def figure_names(plan: Plan, paper: str) -> dict[str, FigureSpec]:
-    """Return the figures of `paper` of which a preset runs something, or that need no run."""
-    reads = {name: list(one.runs()) for name, one in plan.papers[paper].figures.items()}
-    there = {name for name, runs in reads.items() if not runs or {*runs} & {*plan.planned[paper]}}
-    return {name: one for name, one in plan.papers[paper].figures.items() if name in there}
+    """Return the figures of `paper` of which a preset runs something."""
+    there = plan.papers[paper].figures
+    return {name: there[name] for name in names_built(there, plan, paper)}
+
+
+def names_built(there: Mapping[str, TableSpec | FigureSpec], plan: Plan, paper: str) -> list[str]:
+    """Return the names of those tables or figures of which a preset runs something, or that need no run."""
+    reads = {name: {*one.runs()} for name, one in there.items()}
+    return [name for name, runs in reads.items() if not runs or runs & {*plan.planned[paper]}]
 
 
 def report_files(plan: Plan) -> list[str]:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
-from typing import ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
@@ -40,6 +40,7 @@ class _Fields(NamedTuple):
     group: np.ndarray  # int64 [n]: 0, 1, ...: which original image a training example is a copy of
     note: str  # one sentence about how the data were made
     owner: np.ndarray  # int64 [n], from 0: which writer a training example is of; empty where nobody knows
+    owner_test: np.ndarray  # the same of a test example, numbered by itself
 
 
 class Arrays(_Fields):
@@ -57,9 +58,11 @@ class Arrays(_Fields):
         group: np.ndarray | None = None,
         note: str = "",
         owner: np.ndarray = NOBODY,
+        owner_test: np.ndarray = NOBODY,
     ):
         group = np.arange(len(y_train)) if group is None else group
-        return super().__new__(cls, x_train, y_train, x_test, y_test, classes, group, note, owner)
+        splits = x_train, y_train, x_test, y_test
+        return super().__new__(cls, *splits, classes, group, note, owner, owner_test)
 
     @property
     def counted(self) -> np.ndarray:
@@ -143,10 +146,14 @@ def _problem_of_groups(group: np.ndarray, labels: np.ndarray) -> str:
 
 def _problem_of_owners(arrays: Arrays) -> str:
     owner, copies = arrays.owner, arrays.copies
-    if owner.dtype != np.int64 or owner.shape not in ((len(arrays.y_train),), (0,)):
-        return f"owner of {owner.dtype} {list(owner.shape)}, not int64 {[len(arrays.y_train)]}, or [0]"
-    if len(owner) and owner.min() < 0:
-        return f"owner {owner.min()}, not 0, 1, ..."
+    for name, found, count in (
+        ("owner", owner, len(arrays.y_train)),
+        ("owner_test", arrays.owner_test, len(arrays.y_test)),
+    ):
+        if found.dtype != np.int64 or found.shape not in ((count,), (0,)):
+            return f"{name} of {found.dtype} {list(found.shape)}, not int64 {[count]}, or [0]"
+        if len(found) and found.min() < 0:
+            return f"{name} {found.min()}, not 0, 1, ..."
     if len(owner) and (owner != owner[::copies][arrays.group]).any():
         return "copies of one image with different owners"
     return ""
@@ -161,13 +168,16 @@ def save(path: Path, arrays: Arrays) -> Path:
 
 def load(path: Path) -> Arrays:
     """Read what `save` wrote; anything else, among it arrays of another name, is BadInput naming the file."""
-    *splits, classes, group, note, owner, of = npz.load_npz(path, (*Arrays._fields, OF), {OF: np.array("")})
+    older = {OF: np.array(""), "owner_test": NOBODY}  # what files of older versions lack
+    names = (*Arrays._fields, OF)
+    found: dict[str, Any] = dict(zip(names, npz.load_npz(path, names, older), strict=True))
+    of = found.pop(OF)
     if str(of) != path.stem:
         raise BadInput(
             f"{path}: found the arrays of {of or 'data that it does not name'}, allowed: of {path.stem}; "
             "delete it and rerun"
         )
-    arrays = Arrays(*splits, classes=int(classes), group=group, note=str(note), owner=owner)
+    arrays = Arrays(**found | {"classes": int(found["classes"]), "note": str(found["note"])})
     if wrong := problem(arrays):
         raise BadInput(f"{path}: found {wrong}; delete it and rerun")
     return arrays
@@ -194,9 +204,9 @@ def hold_out(arrays: Arrays, count: int, rng: np.random.Generator) -> Arrays:
     first, held = np.arange(n) % copies == 0, held[arrays.group]
     x, y = arrays.x_train, arrays.y_train
     group = np.repeat(np.arange(images - count), copies)
-    owner = arrays.owner[~held] if len(arrays.owner) else NOBODY
     tested = held & first
-    return Arrays(x[~held], y[~held], x[tested], y[tested], arrays.classes, group, arrays.note, owner)
+    owners = (arrays.owner[~held], arrays.owner[tested]) if len(arrays.owner) else (NOBODY, NOBODY)
+    return Arrays(x[~held], y[~held], x[tested], y[tested], arrays.classes, group, arrays.note, *owners)
 
 
 class RawFile(NamedTuple):

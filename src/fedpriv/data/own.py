@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
@@ -19,7 +20,7 @@ from fedpriv.progress import aside
 from fedpriv.store import npz
 
 SPLITS = ("x_train", "y_train", "x_test", "y_test")
-MORE = ("owner", "classes", "x_public", "y_public")
+MORE = ("owner", "owner_test", "classes", "x_public", "y_public")
 MOST_CLASSES = 10**6
 NAMED = 10  # labels, in a line
 ALLOWED = f"an npz file with {', '.join(SPLITS)} and perhaps {', '.join(MORE)}"
@@ -106,13 +107,16 @@ def owners(path: Path) -> np.ndarray:
     found = npz.load_all(path, ALLOWED, ours=False, only=("owner",))
     if "owner" not in found:
         raise BadInput(f"{path}: found no owner, allowed: that of each training example")
-    return numbered(str(path), found["owner"])
+    return numbered(str(path), "owner", found)
 
 
-def numbered(where: str, owner: np.ndarray) -> np.ndarray:
-    """Return owners, numbers or words, as numbers from 0; BadInput for what is neither."""
+def numbered(where: str, name: str, found: Mapping[str, np.ndarray]) -> np.ndarray:
+    """Owners, numbers or words, as numbers from 0; none of a file without; BadInput for what is neither."""
+    if name not in found:
+        return NOBODY
+    owner = found[name]
     if owner.dtype.kind not in "iuUS" or owner.ndim != 1:
-        raise BadInput(f"{where}: owner: found {owner.dtype}, allowed: numbers or words [n]")
+        raise BadInput(f"{where}: {name}: found {owner.dtype}, allowed: numbers or words [n]")
     return np.unique(owner, return_inverse=True)[1].astype(np.int64)
 
 
@@ -147,9 +151,9 @@ def own_arrays(where: str, found: dict[str, np.ndarray]) -> Arrays:
     else:
         dtype, classes = np.dtype(np.int64), labelled(where, found)
     labels = [found[name].astype(dtype) for name in names]
-    owner = numbered(where, found["owner"]) if "owner" in found else NOBODY
+    whose = [numbered(where, name, found) for name in ("owner", "owner_test")]
     x_train, x_test = (channels_first(found[name]) for name in ("x_train", "x_test"))
-    made = Arrays(x_train, labels[0], x_test, labels[1], classes, owner=owner)
+    made = Arrays(x_train, labels[0], x_test, labels[1], classes, None, "", *whose)
     if wrong := arrays.problem(made):
         double = x_train.dtype.kind == "f" and x_train.dtype != np.float32
         raise BadInput(f"{where}: found {wrong}" + '; .astype("float32") makes them so' * double)

@@ -29,7 +29,8 @@ from fedpriv.docs.papers import REFERENCE
 from fedpriv.paper.paper import load_paper
 from fedpriv.paper.tables import accuracy_tables
 from fedpriv.report import claims
-from fedpriv.report.numbers import percent, printed_number, verdict_counts
+from fedpriv.report.metrics import printed_number
+from fedpriv.report.numbers import percent, verdict_counts
 from fedpriv.report.render import escape_markdown, grids, read_table
 
 # Pages by their sources.

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 Shape = tuple[int, ...]
 Each = Callable[["torch.Tensor", "torch.Tensor"], "torch.Tensor"]  # outputs and labels [n, ...] -> losses [n]
-Metric = Literal["perplexity", "auroc", "f1", "error"]  # beside accuracy; `fedpriv.train.evaluate`
 Reduction = Literal["none", "sum", "mean"]
 DEFAULT = "cross_entropy"
 
@@ -68,7 +67,6 @@ class NamedLoss(NamedTuple):
     counted: bool  # whether an example has the mean over its labels that are not `IGNORED`
     outputs: Callable[[int, Shape], Shape]  # how many classes, one example's labels -> its outputs
     says: Callable[[torch.Tensor], torch.Tensor] | None  # the labels that outputs mean; None: numbers
-    metrics: tuple[Metric, ...]  # what can be measured of its outputs
     reads: str  # labels, in words
     known: Callable[[torch.Tensor], bool]  # whether it reads such labels
 
@@ -79,7 +77,6 @@ LOSSES = {
         True,
         lambda classes, label: (*label, classes),
         lambda outputs: outputs.argmax(-1),
-        ("perplexity", "auroc", "f1"),
         "whole numbers from 0",
         lambda labels: not labels.is_floating_point(),
     ),
@@ -88,12 +85,11 @@ LOSSES = {
         True,
         one_a_label,
         lambda outputs: outputs > 0,
-        ("auroc", "f1"),
         "0 and 1, and -1 for what is not known",
         lambda labels: not labels.is_floating_point() and bool((labels <= 1).all()),
     ),
     "mean_squared_error": NamedLoss(
-        mean_squared_error, False, one_a_label, None, ("error",), "any numbers", lambda labels: True
+        mean_squared_error, False, one_a_label, None, "any numbers", lambda labels: True
     ),
 }
 # The name of a loss, or the import path of one's own: a function of outputs and labels that gives losses [n].

@@ -15,7 +15,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 import torch
-from torch.func import vmap
+from torch.func import grad_and_value, vmap
 
 from fedpriv.local.client import (
     Client,
@@ -221,24 +221,17 @@ class CpuBackend(LocalEngine):
         return pieces, total, torch.cat(learned) if learned else flat.new_zeros(0)
 
     def _per_example(self, flat: torch.Tensor, rows: torch.Tensor) -> tuple[torch.Tensor, float]:
-        """Return the gradient of every example `[n, d]`, float32, and the sum of the losses.
+        """Gradients of every example `[n, d]`, float32, and the sum of the losses."""
 
-        Each example has weights of its own, views of the same numbers, so that one backward pass keeps the
-        gradients apart; going backward outside of `vmap` spares its overhead.
-        """
-
-        def logits(params: Params, x: torch.Tensor) -> torch.Tensor:
-            return self.task.model.apply(params, x[None])[0]
+        def loss(params: Params, x: torch.Tensor, label: torch.Tensor) -> torch.Tensor:
+            outputs = self.task.model.apply(params, x[None]).float()
+            return self.task.loss.of(outputs, label[None], "sum")
 
         params = unflatten(flat.to(self.dtype), self.task.shapes)
-        own = {
-            name: leaf.expand(len(rows), *leaf.shape).detach().requires_grad_()
-            for name, leaf in params.items()
-        }
-        found = vmap(logits)(own, as_read(self.task.inputs[rows])).float()
-        loss = self.task.loss.of(found, self.task.labels[rows], "sum")
-        gradients = torch.autograd.grad(loss, list(own.values()), materialize_grads=True)
-        return torch.cat([leaf.flatten(1).float() for leaf in gradients], dim=1), float(loss.detach())
+        each = vmap(grad_and_value(loss), in_dims=(None, 0, 0))
+        gradients, losses = each(params, as_read(self.task.inputs[rows]), self.task.labels[rows])
+        pieces = [piece.flatten(1).float() for piece in gradients.values()]
+        return torch.cat(pieces, dim=1), float(losses.sum())
 
     def _private(
         self, private_gradient: PrivateGradient, flat: torch.Tensor, client: Client

@@ -154,19 +154,11 @@ class DeclaredRuns(Frozen, extra="ignore"):
     runs: dict[str, DeclaredRun]
 
 
-def runs_of(content: Mapping[str, Any], where: str, only: str = "") -> dict[str, dict[str, Any]]:
+def runs_of(content: Mapping[str, Any], where: str) -> dict[str, dict[str, Any]]:
     """Return the runs that the keys `parts` and `runs` of a paper declare, in their order.
 
-    What a run says itself is laid over its parts. With `only` what cannot make the run of that name is not
-    looked at, where anything can.
+    What a run says itself is laid over its parts.
     """
-    if only and isinstance(declared := content.get("runs"), Mapping):
-        some = {}
-        for name, one in declared.items():  # of which the placeholders may stand for words that make it
-            texts = map(re.escape, PLACEHOLDER.split(str(name))[::2])
-            if re.fullmatch("[a-z0-9_]+".join(texts), only):
-                some[name] = one
-        content = {**content, "runs": some or declared}
     declared = parse(DeclaredRuns.model_validate, content, where)
     parts = lay_parts(declared.parts, where)
     made: dict[str, str] = {}
@@ -316,23 +308,14 @@ def folder_of(name: str, folders: Iterable[Path]) -> Path:
     return found.popitem()[1]
 
 
-# What is rendered of a paper, which no run needs.
-RENDERED = ("table_defaults", "tables", "figures", "claims")
-
-
-def load_paper(name: str, folder: Path, only: str = "") -> Paper:
-    """Read the files of `folder/<name>/`; a table, figure or claim of a run that is not there is BadInput.
-
-    With `only` the paper has that run alone, if it can be made, and nothing that is rendered: what is wrong
-    with anything else is not looked at.
-    """
+def load_paper(name: str, folder: Path) -> Paper:
+    """Read the files of `folder/<name>/`; a table, figure or claim of a run that is not there is BadInput."""
     path = folder / name
     files = read_files(path)
-    content = {key: one.value for key, one in files.items() if not (only and key in RENDERED)}
+    content = {key: one.value for key, one in files.items()}
     where = {key: str(path / one.file) for key, one in files.items()}
 
-    runs = runs_of(content, where.get("runs", str(path)), only)
-    whole = {**content, "runs": {only: runs[only]} if only in runs else runs}
+    whole = {**content, "runs": runs_of(content, where.get("runs", str(path)))}
     paper = parse(Paper.model_validate, whole, lambda key: where.get(str(key[0]) if key else "", str(path)))
     if paper.paper != name:
         raise BadInput(f"{path}: paper: found {plain(paper.paper)}, allowed: {name}, as the folder is called")

@@ -17,7 +17,7 @@ from fedpriv.paper.claims import Case, Claim
 from fedpriv.paper.metrics import ACCOUNT, ACCURACY, COLUMN, COUNTED, PRIVATE
 from fedpriv.paper.tables import Cell, Rendered, TableSpec, accuracy_tables
 from fedpriv.report import numbers, render
-from fedpriv.report.metrics import METRICS
+from fedpriv.report.metrics import METRICS, printed_number
 from fedpriv.report.notes import footnotes, preset_notes, stand_ins, substitutes
 from fedpriv.report.numbers import (
     FAILS,
@@ -29,11 +29,11 @@ from fedpriv.report.numbers import (
     UNDECIDED,
     beats_majority,
     instability,
-    printed_number,
 )
 from fedpriv.report.reading import divergence_rounds, ledger_rows, reading
 from fedpriv.report.results import Results, rows_of
 from fedpriv.report.sample import Sample, join_comparisons, sample
+from fedpriv.trace import EVALUATED
 
 
 def lead(first: Sample, *others: Sample) -> Sample:
@@ -162,8 +162,8 @@ def outcome(results: Results, claim: Claim, case: Case) -> Outcome:
 
 def same_for_every_seed(call: Call) -> bool:
     """Return True of an ε that is counted from the noise alone, and of what is made of such."""
-    counted = call.function in ("epsilon", "delta", "growth", "abs")
-    return counted and all(spend.accountant != "bayesian" for spend in call.spends)
+    counted = call.about == ACCOUNT and (call.spends or not call.names)
+    return bool(counted) and all(spend.accountant != "bayesian" for spend in call.spends)
 
 
 def learned(results: Results, sides: Sequence[Sequence[tuple[Call, Cell]]]) -> bool:
@@ -279,7 +279,7 @@ def write_claims(
 
 
 CLAIM_COUNTS = ("cells", "decided", *COUNTS.values())  # of a claim
-ACCURACY_COLUMNS = ("Table", "Row", "Column", "Published (%)", "Reproduced (%)", "Verdict")
+PUBLISHED_COLUMNS = ("Table", "Row", "Column", "Published", "Reproduced", "Verdict")
 
 
 def papers(directory: Path) -> list[Path]:
@@ -312,13 +312,13 @@ def claims(paper: Path) -> pd.DataFrame:
 
 
 def published_and_reproduced(paper: Path) -> pd.DataFrame:
-    """Return a line for every accuracy that the paper's tables print: published, reproduced, verdict."""
+    """Return a line for every number that the paper's tables print: published, reproduced, verdict."""
     files = sorted((paper / "tables").glob("*.csv"))
     tables = [read_csv(path, ["table"], dict.fromkeys(STATISTIC, "float64")) for path in files]
-    tables = [table.loc[table["quantity"] == "accuracy"] for table in tables if "source" in table]
+    tables = [table.loc[table["quantity"].isin(EVALUATED)] for table in tables if "source" in table]
     if not tables:
         return pd.DataFrame()
-    key, found = ["table", "row", "column"], pd.concat(tables)
+    key, found = ["table", "row", "column", "quantity"], pd.concat(tables)
     published = found.loc[found["source"] == "published", [*key, "value", "verdict"]]
     ours = found.loc[found["source"] == "reproduced"].reindex(
         columns=[*key, *STATISTIC, "status", "stand_in_for", "cut"], fill_value=""
@@ -335,23 +335,21 @@ def papers_cells(paper: Path) -> pd.DataFrame:
 
 
 def accuracies_text(papers: Iterable[str], folder: Path) -> str:
-    """Return in a sentence how the published accuracies of papers came out, of which something was run."""
+    """Return in a sentence how the published numbers of papers came out, of which something was run."""
     finished = [folder / name for name in papers if (folder / name / "claims.csv").is_file()]
     verdicts = [one for path in finished for one in papers_cells(path).get("verdict", ()) if one != NOT_RUN]
-    return f"{len(verdicts)} published accuracies: {numbers.verdict_counts(verdicts)}." if verdicts else ""
+    return f"{len(verdicts)} published numbers: {numbers.verdict_counts(verdicts)}." if verdicts else ""
 
 
-def published_accuracies(paper: Path) -> list[Sequence[str]]:
-    """Return them in words, under `ACCURACY_COLUMNS`."""
-    return [
-        (
-            *(line["table"], line["row"], line["column"]),
-            f"{100 * line['published']:.4g}",
-            printed_number(line | {"quantity": "accuracy"}),
-            line["verdict"],
-        )
-        for line in published_and_reproduced(paper).to_dict("records")
-    ]
+def published_words(paper: Path) -> list[Sequence[str]]:
+    """Return the published numbers in words, under `PUBLISHED_COLUMNS`."""
+    lines = []
+    for line in published_and_reproduced(paper).to_dict("records"):
+        metric = METRICS[line["quantity"]]
+        published, ours = f"{metric.factor * line['published']:.4g}{metric.unit}", printed_number(line)
+        ours += metric.unit * ours[-1:].isdigit()
+        lines.append((line["table"], line["row"], line["column"], published, ours, line["verdict"]))
+    return lines
 
 
 def read_csv(path: Path, columns: list[str], numbers: Mapping[str, str]) -> pd.DataFrame:

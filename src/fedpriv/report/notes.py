@@ -213,7 +213,7 @@ def runs_table(results: Results) -> PrintedTable:
             "Data": first["data"],
             "Seeds": str(len(of_run.runs)),
             "Rounds": numbers.whole_number(last),
-            "Accuracy (%)": numbers.percent(last_reading(of_run, run)["accuracy"]),
+            "Accuracy (%)": numbers.percent(last_reading(of_run, run)["value"]),
             "Seconds": numbers.short_interval(seconds, 1),
             "Machine": ", ".join(key for key, machine in machines.items() if machine in made),
             "Set to": settings_text(own),

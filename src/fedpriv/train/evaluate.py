@@ -14,7 +14,8 @@ import torch
 from torch.nn import functional as F
 
 from fedpriv.config.run import Evaluation
-from fedpriv.data.arrays import IGNORED
+from fedpriv.data.arrays import IGNORED, Arrays
+from fedpriv.errors import BadInput
 from fedpriv.local.client import LocalEngine
 from fedpriv.local.loss import Loss
 from fedpriv.train.record import RoundState
@@ -83,6 +84,14 @@ def pairs(loss: Loss, scores: torch.Tensor, outputs: torch.Tensor, labels: torch
             yield (truth[counts] == 1).cpu().numpy(), column[counts].cpu().numpy()
 
 
+def accuracy_by_owner(
+    loss: Loss, outputs: torch.Tensor, labels: torch.Tensor, owners: torch.Tensor
+) -> np.ndarray:
+    """Accuracy of every owner `[owners]` on the test examples `[n]` that are its own."""
+    every = [owners == owner for owner in owners.unique()]
+    return np.array([accuracy(loss, outputs[own], labels[own]) for own in every])
+
+
 def label_mask(labels: torch.Tensor) -> torch.Tensor:
     """Mask of the labels that count: of examples that have one, all."""
     return labels != IGNORED if labels.dim() > 1 else torch.ones_like(labels, dtype=torch.bool)
@@ -96,13 +105,24 @@ METRICS: dict[str, Callable[[Loss, torch.Tensor, torch.Tensor], float]] = {
 }
 
 
-Split = tuple[torch.Tensor, torch.Tensor]  # inputs and labels
+OF_OWNERS: dict[str, Callable[[np.ndarray], float]] = {"worst_owner": np.min, "owner_std": np.std}
+
+Split = tuple[torch.Tensor, torch.Tensor, torch.Tensor]  # inputs, labels, and owners, if anybody knows them
 
 
-def test_split(how: Evaluation, device: torch.device, inputs: np.ndarray, labels: np.ndarray) -> Split:
-    """Every `stride`-th example of a split, the same ones in every round, on the device."""
-    x, y = (torch.from_numpy(part[:: how.stride]).contiguous().to(device) for part in (inputs, labels))
-    return x, y
+def test_split(how: Evaluation, device: torch.device, data: Arrays) -> Split:
+    """Every `stride`-th test example, the same ones in every round, on the device.
+
+    A metric of owners is BadInput where nobody knows whose a test example is.
+    """
+    if (asked := [name for name in how.metrics if name in OF_OWNERS]) and not len(data.owner_test):
+        raise BadInput(
+            f"evaluation.metrics: found {asked[0]} with test examples of which nobody knows the owners, "
+            "allowed: with owner_test in an npz file, or with validation examples whose owners are known"
+        )
+    parts = data.x_test, data.y_test, data.owner_test
+    x, y, owners = (torch.from_numpy(part[:: how.stride]).contiguous().to(device) for part in parts)
+    return x, y, owners
 
 
 def evaluate(
@@ -117,27 +137,31 @@ def evaluate(
     `test_accuracy_drawn` is then that of some clients drawn with replacement by `rng`, as the released code
     of DPFL-BNN evaluates.
     """
-    inputs, labels = split
     if how.models == "server":
-        return evaluate_weights(engine, how, state.model, inputs, labels)
+        return evaluate_weights(engine, how, state.model, split)
     assert state.clients
-    of_clients = [evaluate_weights(engine, how, weights, inputs, labels) for weights in state.clients.weights]
+    of_clients = [evaluate_weights(engine, how, weights, split) for weights in state.clients.weights]
     values = np.array([[*metrics.values()] for metrics in of_clients])
     drawn = values[rng.integers(0, len(values), how.drawn), 0].mean()
     return dict(zip(of_clients[0], values.mean(0), strict=True)) | {"test_accuracy_drawn": drawn}
 
 
 def evaluate_weights(
-    engine: LocalEngine, how: Evaluation, flat: torch.Tensor, inputs: torch.Tensor, labels: torch.Tensor
+    engine: LocalEngine, how: Evaluation, flat: torch.Tensor, split: Split
 ) -> dict[str, float]:
-    """Return accuracy, first, mean loss and other metrics of one vector of weights."""
+    """Accuracy, first, mean loss and other metrics of one vector of weights."""
+    inputs, labels, owners = split
     outputs, loss = engine.logits(flat, inputs), engine.task.loss
     values = {
         "test_accuracy": accuracy(loss, outputs, labels),
         "test_loss": float(loss.of(outputs, labels, "mean")),
     }
     if how.metrics and bool(outputs.isfinite().all()):  # of a network that diverges nothing is measured
-        values |= {f"test_{name}": METRICS[name](loss, outputs, labels) for name in how.metrics}
+        of_owners = [name for name in how.metrics if name in OF_OWNERS]
+        by_owner = accuracy_by_owner(loss, outputs, labels, owners) if of_owners else np.empty(0)
+        values |= {f"test_{name}": float(OF_OWNERS[name](by_owner)) for name in of_owners}
+        others = [name for name in how.metrics if name in METRICS]
+        values |= {f"test_{name}": METRICS[name](loss, outputs, labels) for name in others}
     return values
 
 

@@ -143,7 +143,7 @@ def train(
 
     # 3. Round after round, from the state before the first or the one that a killed run has saved.
     with checkpoint.exclusive(saved), local_engine(task, speed) as engine:
-        test = test_split(run.evaluation, device, data.x_test, data.y_test)
+        test = test_split(run.evaluation, device, data)
         first = initial_state(run, task, streams, clients.clients)
         state = checkpoint.load_state(saved, identity, engine.name, device, first) or first
         with progress(f"{name} seed {seed}", state.round, rounds) as report, catch_warnings() as warning:

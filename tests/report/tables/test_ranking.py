@@ -63,7 +63,7 @@ def test_a_ranking_of_nothing_says_what_was_looked_for(searched):
         ({"columns": [{"name": "gamma", "spend": "moments C"}]}, "gamma with nothing"),
         ({"columns": ["gain_last"]}, "found gain_last, allowed: these with a reference"),
         ({"lines": [{"run": "half", "label": "a half"}]}, "allowed: lines, or match"),
-        ({"columns": ["magic"]}, "columns.0.name: found magic, allowed: accuracy_last"),
+        ({"columns": ["magic"]}, "columns.0.name: found 'magic'; input should be 'accuracy_last'"),
     ],
 )
 def test_a_table_of_runs_that_does_not_fit_together_is_refused(changed, words):

@@ -80,7 +80,7 @@ def draw_figure(results: Results, declared: FigureSpec) -> Figure:
     titles: dict[Axes, Text] = {}
     labels: dict[Axes, Iterable[Label]] = {}
     for axes, part in zip(row, parts, strict=True):
-        title = part.title + notes.client_numbers(results, part)
+        title = part.title
         if against_rounds:
             title = ", ".join(filter(None, (title, rounds.delta_text(results, part))))
         titles[axes] = axes.set_title(escape_figure(title))

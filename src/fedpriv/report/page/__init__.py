@@ -75,7 +75,7 @@ def write(plan: Plan, out: Path, stored: Path | None = None) -> Path:
         outcomes=OUTCOMES,
         soundness=SOUNDNESS,
         standing=STANDING,
-        headings=compare.ACCURACY_COLUMNS,
+        headings=compare.PUBLISHED_COLUMNS,
     )
     with writing(out) as path:
         path.write_text(text, encoding="utf-8")
@@ -96,7 +96,7 @@ def section(plan: Plan, name: str, folder: Path) -> dict[str, Any]:
         "counts": Counter(claim["outcome"] for claim in judged),
         "asked": len(judged),
         "unsound": sum(claim["soundness"] == UNSOUND for claim in judged),
-        "accuracies": compare.published_accuracies(folder),
+        "accuracies": compare.published_words(folder),
         "tables": opened(paper.tables, lambda name, spec: table(name, spec, folder)),
         "figures": opened(figure_names(plan, name), lambda name, spec: figure(name, spec, folder)),
         "ran": fragment(read_table(folder / "runs.json")),
@@ -133,13 +133,14 @@ def code(versions: Sequence[str]) -> str:
 
 
 def compared_cells(papers: Mapping[str, Paper], folder: Path) -> dict[str, pd.DataFrame]:
-    """Return the published cells that were run on the papers' data, by the place of their table."""
+    """Return the published accuracies of what was run on the papers' data, by the place of their table."""
     found: dict[str, pd.DataFrame] = {}
     for name, paper in papers.items():
         there = (folder / name / "claims.csv").is_file()
         if not there or (every := compare.papers_cells(folder / name)).empty:
             continue
         every = every.loc[every["value"].notna() & (every["stand_in_for"] == "") & (every["cut"] == "")]
+        every = every.loc[every["quantity"] == "accuracy"]
         for table, cells in every.groupby("table", sort=False):
             declared = accuracy_tables(paper.tables)[str(table)]
             rows = {str(row.key): row.label or f"{row.clients:,}" for row in declared.rows}

@@ -14,6 +14,7 @@ from fedpriv.mechanisms.sampling import COHORTS
 from fedpriv.paper.spends import SPEND_COLUMNS, SpendSelector
 from fedpriv.paper.tables import BASELINE, AccuracyTable, Cell, Row, full_title
 from fedpriv.report import numbers
+from fedpriv.report.metrics import METRICS
 from fedpriv.report.notes import (
     LEVELS,
     RELATIONS,
@@ -26,6 +27,7 @@ from fedpriv.report.notes import (
 from fedpriv.report.numbers import (
     ANOTHER_NETWORK,
     CUT,
+    LAST_DIGIT,
     MEANT,
     REACHED,
     STATISTIC,
@@ -43,13 +45,14 @@ from fedpriv.report.numbers import (
 from fedpriv.report.reading import MEANING, epsilon_at, ledger_rows, meaning, reading
 from fedpriv.report.render import INDENT, PrintedTable
 from fedpriv.report.results import Results, rows_of
+from fedpriv.report.sample import ACCURACY
+from fedpriv.trace import EVALUATED
 
 KEY = ["table", "row", "column", "source", "quantity"]
 OF_CELL = ("verdict", "status", "stand_in_for", "cut", "run", "clients")
 LONG_COLUMNS = [*KEY, *STATISTIC, *OF_CELL, *SPEND_COLUMNS, *MEANING]
 CELL = ("table", "row", "column", "run")
 WHOSE = {"": "ε", "client": "client ε", "instance": "example ε"}
-AT_END = "Accuracy at the last round."
 
 
 def accuracy_table(results: Results, declared: AccuracyTable, name: str) -> PrintedTable:
@@ -66,8 +69,8 @@ def accuracy_table(results: Results, declared: AccuracyTable, name: str) -> Prin
         [caveats(declared, found, used)],
         details=[*reading_notes(declared, found), *accountings(spends), *footnotes(used)],
         ours=ours,
-        seeds=seed_lines(name, found),
-        printed=True,
+        seeds=seed_lines(name, found, declared.metric),
+        cells=METRICS[declared.metric].noun,
     )
 
 
@@ -83,7 +86,10 @@ def cell_numbers(results: Results, declared: AccuracyTable) -> list[Number]:
         for row in declared.rows
         for name in declared.labels
         for cell in [declared.cell(row, name)]
-        for line in (*published_numbers(row, cell), *reproduced_numbers(results, cell))
+        for line in (
+            *published_numbers(row, cell, declared.metric),
+            *reproduced_numbers(results, cell, declared.metric),
+        )
     ]
 
 
@@ -94,16 +100,16 @@ def ways_of_counting(cell: Cell) -> list[Number]:
     ]
 
 
-def published_numbers(row: Row, cell: Cell) -> Iterator[Number]:
+def published_numbers(row: Row, cell: Cell, metric: str) -> Iterator[Number]:
     """Yield what the paper prints in one cell."""
     if cell.published is None:
         return
     key, within = {"source": "published", "clients": row.clients}, ways_of_counting(cell)
     alone = key | (within[0] if len(within) == 1 else {})  # several ε have lines of their own
     spread = {"std": cell.published_std} if cell.published_std else {}
-    yield alone | {"quantity": "accuracy", "value": cell.published} | spread
+    yield alone | {"quantity": metric, "value": cell.published} | spread
     if spread:
-        yield alone | {"quantity": "accuracy_std", "value": cell.published_std}
+        yield alone | {"quantity": f"{metric}_std", "value": cell.published_std}
     if cell.published_round:
         yield alone | {"quantity": "round", "value": cell.published_round}
     for budget, meant in zip(cell.within, within, strict=True):
@@ -112,24 +118,27 @@ def published_numbers(row: Row, cell: Cell) -> Iterator[Number]:
         yield known | {"quantity": "delta", "value": budget.delta}
 
 
-def reproduced_numbers(results: Results, cell: Cell) -> Iterator[Number]:
-    """Yield what was measured for one cell: accuracy, round, and what had been spent by then."""
+def reproduced_numbers(results: Results, cell: Cell, metric: str) -> Iterator[Number]:
+    """Yield what was measured for one cell: the metric, the round, and what had been spent by then."""
     key: Number = {"source": "reproduced", "run": cell.run}
     ledgers = [ledger_rows(results, cell.run, budget.spend) for budget in cell.within]
     within = [counted | meaning(rows) for counted, rows in zip(ways_of_counting(cell), ledgers, strict=True)]
     meant = within[0] if len(within) == 1 else {}
     if not results.has(cell.run):
-        yield key | meant | {"quantity": "accuracy", "status": "not run"}
+        yield key | meant | {"quantity": metric, "status": "not run"}
         return
-    read = reading(results, cell)
+    read = reading(results, cell, metric)
     clients = rows_of(results.rounds, cell.run)["population"].iloc[0]
     key |= {"clients": clients} | {name: results.fact(cell.run, name) for name in ("stand_in_for", "cut")}
-    key["status"] = "no round within the budget" if any(read["accuracy"].isna()) else "ok"
+    key["status"] = "no round within the budget" if any(read["value"].isna()) else "ok"
     if any(rows.empty for rows in ledgers):
         key["status"] = "no such ε in the ledger"
-    why = instability(results, cell.run, read) if cell.within and key["status"] == "ok" else ""
-    accuracy = {"quantity": "accuracy", "sample": read["accuracy"]}
-    yield key | meant | accuracy | ({"status": why} if why else {})
+    if read.empty:
+        key["status"] = "not measured"
+    judged = cell.within and key["status"] == "ok" and metric == ACCURACY
+    why = instability(results, cell.run, read) if judged else ""
+    value = {"quantity": metric, "sample": read["value"]}
+    yield key | meant | value | ({"status": why} if why else {})
     yield key | meant | {"quantity": "round", "sample": read["round"]}
     for level in cell.free:
         nothing = {"kind": "guarantee", "epsilon_status": status("guarantee")}
@@ -144,33 +153,42 @@ def reproduced_numbers(results: Results, cell: Cell) -> Iterator[Number]:
 
 
 def with_verdicts(declared: AccuracyTable, found: Sequence[Number]) -> Iterator[Number]:
-    """Yield numbers, a published accuracy with its verdict: whether ours reaches it, or why not said."""
+    """Yield numbers, what is published with its verdict: whether ours reaches it, or why not said."""
     rows = {row.key: row for row in declared.rows}
     ours = {
         (one["row"], one["column"]): one
         for one in found
-        if (one["source"], one["quantity"]) == ("reproduced", "accuracy")
+        if (one["source"], one["quantity"]) == ("reproduced", declared.metric)
     }
     for one in found:
-        if (one["source"], one["quantity"]) != ("published", "accuracy"):
+        if (one["source"], one["quantity"]) != ("published", declared.metric):
             yield one
             continue
         row, mine = rows[one["row"]], ours[one["row"], one["column"]]
         own = row.own_baseline and row.baseline
         of_baseline = one["column"] == BASELINE
-        baseline = (ours[row.key, BASELINE], own.accuracy) if own and not of_baseline else None
-        said = accuracy_verdict(mine, one["value"], baseline, one.get("std", 0.0))
+        baseline = (ours[row.key, BASELINE], own.value) if own and not of_baseline else None
+        how = {
+            "std": one.get("std", 0.0),
+            "less": EVALUATED[declared.metric].less,
+            "last_digit": last_digit(declared),
+        }
+        said = accuracy_verdict(mine, one["value"], baseline, **how)
         compared = verdict_alone(said) in REACHED.values()
         yield one | {"verdict": ANOTHER_NETWORK if own and of_baseline and compared else said}
 
 
 def accuracy_verdict(
-    ours: Number, published: float, baseline: tuple[Number, float] | None = None, std: float = 0.0
+    ours: Number,
+    published: float,
+    baseline: tuple[Number, float] | None = None,
+    last_digit: float = LAST_DIGIT,
+    **how: Any,
 ) -> str:
-    """Verdict on a published accuracy: whether it is reached, or why that is not said.
+    """Verdict on a published number: whether it is reached, or why that is not said.
 
-    With a `baseline`, ours and the published one, it is reached where ours is no further below its baseline.
-    `std` is how much the paper's runs differ, 0 where that is not printed.
+    With a `baseline`, ours and the published one, it is reached where ours is no further from its baseline.
+    `last_digit` is half of it, and `how` what else `reach_verdict` takes.
     """
     for one in (ours, *([baseline[0]] if baseline else [])):
         if (status := (one | seed_statistic(one))["status"]) != "ok":
@@ -180,21 +198,21 @@ def accuracy_verdict(
     if ours["cut"] or (baseline and baseline[0]["cut"]):
         return CUT
     if baseline is None:
-        return reach_verdict(numbers.interval(ours["sample"]), published, std=std)
+        return reach_verdict(numbers.interval(ours["sample"]), published, last_digit, **how)
     mine, base = ours["sample"], baseline[0]["sample"]
     below = (mine - base).loc[mine.index.intersection(base.index)]
-    return reach_verdict(numbers.interval(below), published - baseline[1], 2, std)
+    return reach_verdict(numbers.interval(below), published - baseline[1], 2 * last_digit, **how)
 
 
-def seed_lines(name: str, found: Sequence[Number]) -> pd.DataFrame:
-    """Return a line for every seed of a cell: accuracy and ε, at the round at which the cell is read.
+def seed_lines(name: str, found: Sequence[Number], metric: str) -> pd.DataFrame:
+    """Return a line for every seed of a cell: the metric and ε, at the round at which the cell is read.
 
     An ε has the level behind its name where a table has two, and what it is beside it. A seed that has
     diverged has -inf.
     """
     cells: dict[tuple[str, ...], dict[str, Any]] = {}
     for one in found:
-        if "sample" in one and one["quantity"] in ("accuracy", "round", "epsilon"):
+        if "sample" in one and one["quantity"] in (metric, "round", "epsilon"):
             named = "_".join(filter(None, (one["quantity"], one.get("level", ""))))
             cell = cells.setdefault((name, one["row"], one["column"], one["run"]), {})
             cell[named] = one["sample"]
@@ -204,7 +222,7 @@ def seed_lines(name: str, found: Sequence[Number]) -> pd.DataFrame:
         pd.DataFrame(values).rename_axis("seed").reset_index().assign(**dict(zip(CELL, cell, strict=True)))
         for cell, values in cells.items()
     ]
-    first = [*CELL, "seed", "round", "accuracy"]
+    first = [*CELL, "seed", "round", metric]
     every = pd.concat(frames) if frames else pd.DataFrame(columns=first)
     return every.astype({"round": "Int64"})[[*first, *every.columns.drop(first)]]
 
@@ -242,7 +260,7 @@ def lines_of(declared: AccuracyTable, row: Row, columns: Sequence[str], found: P
     clients = next((one["clients"] for one in measured), row.clients)
     heading = row.label or f"{clients:,}"
     heading += f" (here N = {clients:,})" * bool(row.label and clients != row.clients)
-    yield [heading, *(cell(declared, row, found, "accuracy", name) for name in columns)]
+    yield [heading, *(cell(declared, row, found, declared.metric, name) for name in columns)]
     # Before an ε stands its δ, unless a note says it of all rows.
     quantities, of_all = [], deltas_by_level(declared, declared.rows)
     for level, deltas in deltas_by_level(declared, [row]).items():
@@ -279,39 +297,48 @@ def cell(
         measured = measured_text(ours)
     else:
         free = quantity == "epsilon" and level in declared.cell(row, column).free
-        measured = numbers.NONE if quantity == "accuracy" or theirs or free else ""
+        measured = numbers.NONE if quantity == declared.metric or theirs or free else ""
     if not theirs:
         return measured
     value, printed = theirs["value"], f"{theirs['value']:g}"
-    if quantity == "accuracy":
-        digits = printed_digits(declared)
-        spread = f" ± {100 * theirs['std']:.{digits}f}" if theirs.get("std") else ""
-        printed = f"{100 * value:.{digits}f}{spread}"
+    if quantity == declared.metric:
+        factor, digits = METRICS[quantity].factor, printed_digits(declared)
+        spread = f" ± {factor * theirs['std']:.{digits}f}" if theirs.get("std") else ""
+        printed = f"{factor * value:.{digits}f}{spread}"
     return f"{measured} ({printed})".strip()
 
 
 def measured_text(number: Number) -> str:
     """Return a measured number in words; how much the ε of seeds differ is in the CSV."""
-    if number["quantity"] == "accuracy":
-        return UNSTABLE if is_unstable(number.get("status")) else numbers.percent(number["sample"])
+    if number["quantity"] in EVALUATED:
+        unstable = is_unstable(number.get("status"))
+        return UNSTABLE if unstable else METRICS[number["quantity"]].show(number["sample"])
     if number["quantity"] == "round":
         return numbers.round_range(number["sample"])
     return numbers.epsilon_of_seeds([np.mean(number["sample"])], number.get("epsilon_status", ""))
 
 
 def printed_digits(declared: AccuracyTable) -> int:
-    """Return the number of digits that the paper prints after the point of a percentage."""
+    """Return the number of digits that the paper prints after the point, of fractions in percent."""
+    factor = METRICS[declared.metric].factor
     cells = (declared.cell(row, name).published for row in declared.rows for name in declared.labels)
-    printed = (f"{100 * value:.6g}" for value in cells if value is not None)
+    printed = (f"{factor * value:.6g}" for value in cells if value is not None)
     return max((len(text.partition(".")[2]) for text in printed), default=0)
+
+
+def last_digit(declared: AccuracyTable) -> float:
+    """Return half of the last digit that the paper prints; of accuracies, that of a whole percent."""
+    if declared.metric == ACCURACY:
+        return LAST_DIGIT
+    return 0.5 * 10.0 ** -printed_digits(declared) / METRICS[declared.metric].factor
 
 
 def reading_notes(declared: AccuracyTable, lines: Sequence[Number]) -> list[str]:
     """Return the notes that say at which round a column was read, and what its ε means."""
-    cited = {row.key: row.cited for row in declared.rows}
+    cited, noun = {row.key: row.cited for row in declared.rows}, METRICS[declared.metric].noun
     labels = {name: column.label for name, column in declared.columns.items() if column.by_unit()}
     if not labels:
-        return [AT_END]
+        return [f"{noun[0].upper()}{noun[1:]} at the last round."]
     rounds: dict[str, list[str]] = {}
     for one in lines:
         if (one["quantity"], one["source"]) == ("round", "reproduced") and one["column"] in labels:
@@ -333,7 +360,7 @@ def reading_notes(declared: AccuracyTable, lines: Sequence[Number]) -> list[str]
         said.setdefault(until, []).append(label)
     notes += [f"{'; '.join(some)}: read at the last evaluated round {until}" for until, some in said.items()]
     if BASELINE in declared.labels:
-        notes.append("Baseline: accuracy at the last round.")
+        notes.append(f"Baseline: {noun} at the last round.")
     for one in lines:
         if (one["quantity"], one["source"]) == ("epsilon", "reproduced") and "epsilon_status" not in one:
             notes.append(f"The ledger of {one['run']} holds no ε ({one['spend']}).")
@@ -362,10 +389,10 @@ def counting_text(lines: Sequence[Number], column: str, level: str, spend: Spend
 
 def caveats(declared: AccuracyTable, found: Sequence[Number], used: Results) -> str:
     """Return the note that no reader can do without: signs, and differences from the paper."""
-    accuracies = [one for one in found if one["quantity"] == "accuracy"]
-    seeds = sorted({len(one["sample"]) for one in accuracies if "sample" in one}) or [0]
+    metric, measured = METRICS[declared.metric], [one for one in found if one["quantity"] == declared.metric]
+    seeds = sorted({len(one["sample"]) for one in measured if "sample" in one}) or [0]
     many = f"{seeds[0]} seeds" if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]} seeds"
-    signs = ["Accuracy in %"]
+    signs = [f"{metric.noun[0].upper()}{metric.noun[1:]}{' in %' * metric.percent}"]
     if seeds[-1] > 1:
         signs.append(f"x ± y: mean and half-width of the 95 % Student-t interval over {many}")
     if seeds[0] == 1:
@@ -381,21 +408,21 @@ def caveats(declared: AccuracyTable, found: Sequence[Number], used: Results) -> 
 
     heads = {row.key: row.label or f"{row.clients:,}" for row in declared.rows}
     reasons: dict[str, list[str]] = {}
-    for one in accuracies:
+    for one in measured:
         if is_unstable(one.get("status")):
             where = f"{heads[one['row']]} ({declared.labels[one['column']]})"
             reasons.setdefault(one["status"].removeprefix(f"{UNSTABLE}: "), []).append(where)
     said += [f"Unstable: {MEANT[why]} at {', '.join(cells)}." for why, cells in reasons.items()]
-    if any(one.get("status") == "no round within the budget" for one in accuracies):
+    if any(one.get("status") == "no round within the budget" for one in measured):
         said.append(f"{numbers.NONE}: some seed has no evaluated round within the budget.")
     if rows := [row.cited for row in declared.rows if row.own_baseline]:
         which = f" at {', '.join(rows)}" if len(rows) < len(declared.rows) else ""
         said.append(f"Another network than the paper's{which}: it is held against its own baseline.")
     cited = {row.key: row.cited for row in declared.rows}
-    ran = {one["row"] for one in accuracies if "sample" in one}
+    ran = {one["row"] for one in measured if "sample" in one}
     missing = [
         f"{cited[one['row']]} ({declared.labels[one['column']]})" if one["row"] in ran else cited[one["row"]]
-        for one in accuracies
+        for one in measured
         if one.get("status") == "not run"
     ]
     said += preset_notes(used.runs, missing)
