@@ -46,7 +46,7 @@ for job in together:
         name:
             overridden_as(workflow, "train", f"train_{job.name}")
         input:
-            again(workflow, plan, job.runs, partial(inputs, plan)),
+            inputs(plan, job.runs),
         output:
             files(plan, job.runs, *TRAINED),
         log:
@@ -83,12 +83,7 @@ for job in together:
         name:
             overridden_as(workflow, "account", f"account_{job.name}")
         input:
-            again(
-                workflow,
-                plan,
-                job.runs,
-                lambda runs: files(plan, runs, "trace.parquet", "distances.npz"),
-            ),
+            files(plan, job.runs, "trace.parquet", "distances.npz"),
         output:
             files(plan, job.runs, "ledger.parquet"),
         log:

@@ -18,12 +18,7 @@ for paper in plan.papers:
             name:
                 f"take_{paper}"
             input:
-                again(
-                    workflow,
-                    plan,
-                    runs,
-                    lambda runs: local([taken[key] for key in runs]),
-                ),
+                local([taken[key] for key in runs]),
             output:
                 files(plan, runs, *TAKEN),
             log:

@@ -1,6 +1,4 @@
 # From arrays to run directories, and from their traces to ε.
-from functools import partial
-
 from fedpriv.config.run import RESULTS_VERSION
 from fedpriv.config import jobs
 from fedpriv.config.plan import arrays_id
@@ -40,7 +38,7 @@ rule partition:
 
 rule train:
     input:
-        again(workflow, plan, partial(run_of_wildcards, plan), partial(inputs, plan)),
+        lambda wildcards: inputs(plan, run_of_wildcards(plan, wildcards)),
     output:
         # What an interrupted training resumes from lies beside these and is no output: those are deleted. Nor
         # are the weights, which nothing is made from.
@@ -75,11 +73,11 @@ rule train:
 
 rule account:
     input:
-        again(
-            workflow,
+        lambda wildcards: files(
             plan,
-            partial(run_of_wildcards, plan),
-            lambda runs: files(plan, runs, "trace.parquet", "distances.npz"),
+            run_of_wildcards(plan, wildcards),
+            "trace.parquet",
+            "distances.npz",
         ),
     output:
         f"{RUN}/ledger.parquet",

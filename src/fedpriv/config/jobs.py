@@ -1,10 +1,9 @@
 """What the workflow asks for: the files of a plan, the jobs that make them, and what each asks of a machine.
 
 - what a run works through at one seed: examples, and floats that it holds;
-- which files there are of a run, a paper, a preset (`Batch`, `targets`);
+- which files there are of a run, a paper, a preset (`files`, `targets`);
 - minutes, memory and GPUs of a training, by the index of the stored runs (`Sizes`);
-- which runs share a process (`batches`);
-- which finished files were made of something else than the plan says now (`outdated`).
+- which runs share a process (`training_jobs`).
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ import csv
 import math
 from bisect import bisect
 from collections import defaultdict
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
@@ -27,7 +26,6 @@ from fedpriv.paper.figures import FigureSpec
 from fedpriv.paper.tables import Rendered, TableSpec, accuracy_tables
 from fedpriv.progress import aside
 from fedpriv.store.files import writing
-from fedpriv.store.summary import glance_at
 
 FORWARD = 1 / 3  # of the work that an example is forward and backward
 
@@ -465,28 +463,3 @@ def partition_jobs(plan: Plan, jobs: Iterable[Job]) -> dict[str, list[str]]:
 def cuts(plan: Plan, paper: str) -> dict[str, str]:
     """Return by run what the preset leaves out of the runs of a paper."""
     return {name: one.cut for name, one in plan.planned[paper].items() if one.cut}
-
-
-def stale_files(directory: Path, key: RunKey) -> Iterator[tuple[str, str]]:
-    """Yield the files of a run directory that are not the plan's, each with what it says and should say."""
-    from fedpriv.store.parquet import made_with
-
-    if (found := glance_at(directory)[0]) != key.identity:
-        known = f"run {found}" if found else "no finished run"
-        remedy = "that of the plan; delete the folder to train it"
-        yield "summary.json", f"found {known}, allowed: {key.identity}, {remedy}"
-    ledger, account = directory / "ledger.parquet", key.config.account
-    if ledger.exists() and made_with(ledger) != account.made_with:
-        yield (
-            ledger.name,
-            "found a ledger at another δ, or of another accountant, allowed: at δ "
-            f"{account.delta:g} of clients and {account.instance_delta:g} of examples, by the "
-            "accounting that is here; delete it and account the run again",
-        )
-
-
-def outdated_files(plan: Plan, runs: Iterable[RunKey]) -> list[str]:
-    """Return the summaries and ledgers of runs that say of themselves that they are not the plan's."""
-    places = {key: Path(key.directory(plan.preset.preset)) for key in runs}
-    found = [place / name for key, place in places.items() for name, _ in stale_files(place, key)]
-    return [str(path) for path in found if path.exists()]

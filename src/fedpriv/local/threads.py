@@ -64,13 +64,21 @@ class Gradients(NamedTuple):
     clipped: int  # how many were clipped
 
 
-class GradientEngine(Protocol):
-    """Gradients of a model at all examples of a batch in one call, float32."""
+class Compiled(Protocol):
+    """What a package may know of a model: its passes in one call, float32."""
 
     @property
     def name(self) -> str:
         """The engine that computes, and its version."""
         ...
+
+    def logits(self, inputs: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
+        """Return the logits `[n, classes]` of inputs `[n, ...]`."""
+        ...
+
+
+class GradientEngine(Compiled, Protocol):
+    """Gradients of a model at all examples of a batch."""
 
     def gradient(
         self,
@@ -84,18 +92,9 @@ class GradientEngine(Protocol):
         """Return the gradients at the examples `rows`, each clipped to a norm; 0: none is."""
         ...
 
-    def logits(self, inputs: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
-        """Return the logits `[n, classes]` of inputs `[n, ...]`."""
-        ...
 
-
-class StepEngine(Protocol):
-    """All local steps of a client in one call, float32."""
-
-    @property
-    def name(self) -> str:
-        """The engine that computes, and its version."""
-        ...
+class StepEngine(Compiled, Protocol):
+    """All local steps of a client."""
 
     def knows(self, work: FedAvg) -> bool:
         """Say whether `take` takes the steps of this work."""
@@ -103,10 +102,6 @@ class StepEngine(Protocol):
 
     def take(self, asked: Steps) -> float:
         """Take the steps, in place; return the loss on the last mini-batch."""
-        ...
-
-    def logits(self, inputs: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
-        """Return the logits `[n, classes]` of inputs `[n, ...]`."""
         ...
 
 

@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from fedpriv.config.jobs import audited_runs, cuts, figure_names, outdated_files
-from fedpriv.config.plan import Plan, RunKey
+from fedpriv.config.jobs import audited_runs, cuts, figure_names
+from fedpriv.config.plan import Plan
 from fedpriv.paper.paper import read_yaml
 from fedpriv.report import RENDER_VERSION
 from fedpriv.store.files import digest, writing
@@ -44,27 +44,6 @@ def overridden_as(workflow: Any, rule: str, name: str) -> str:
         if rule in said:
             said[name] = said[rule]
     return name
-
-
-def again(
-    workflow: Any,
-    plan: Plan,
-    runs: Sequence[RunKey] | Callable[[Any], Sequence[RunKey]],
-    files: Callable[[Sequence[RunKey]], list[str]],
-) -> Callable[[Any], list[str]]:
-    """Return the inputs of a rule for some runs; of these what says that it is not the plan's is made again.
-
-    Snakemake may have forgotten what it was made from, or never have known it. `workflow` is Snakemake's, of
-    which no other way in knows what is asked for.
-    """
-
-    def inputs(wildcards: Any) -> list[str]:
-        asked = runs(wildcards) if callable(runs) else runs
-        if workflow.is_main_process:
-            workflow.dag.forcefiles.update(outdated_files(plan, asked))
-        return files(asked)
-
-    return inputs
 
 
 def planned(plan: Plan, apart: bool, step: str, paper: str = "") -> list[str]:

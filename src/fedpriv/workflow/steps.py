@@ -21,13 +21,13 @@ from fedpriv.config.jobs import (
     inputs,
     partition_files,
     report_files,
-    stale_files,
 )
 from fedpriv.config.plan import Plan, RunKey, arrays_id, make_plan
 from fedpriv.errors import BadInput, require_known
 from fedpriv.paper.paper import merge, read_yaml
 from fedpriv.progress import announced, counted, say
 from fedpriv.store.files import NoRoom, require_room
+from fedpriv.store.summary import SUMMARY, glance_at
 
 PAPERS = Path("config/papers")
 HERE = Path()
@@ -140,9 +140,26 @@ def collect(plan: Plan, paper: str, *, results: Path = RESULTS) -> None:
 
     runs = finished(plan, plan.keys(paper), results)
     for directory, key in runs.items():
-        for name, problem in stale_files(directory, key):
-            raise BadInput(f"{directory / name}: {problem}")
+        check_plan(directory, key)
     collect(sorted(runs), paper_folder(plan, paper, results), cuts(plan, paper))
+
+
+def check_plan(directory: Path, key: RunKey) -> None:
+    """Raise BadInput where the run of a directory, or its ledger, is not that of the plan."""
+    from fedpriv.store.parquet import made_with
+
+    if (found := glance_at(directory)[0]) != key.identity:
+        raise BadInput(
+            f"{directory / SUMMARY}: found {f'run {found}' if found else 'no finished run'}, allowed: "
+            f"{key.identity}, that of the plan; delete the folder to train it"
+        )
+    ledger, deltas = directory / "ledger.parquet", key.config.account
+    if ledger.exists() and made_with(ledger) != deltas.made_with:
+        raise BadInput(
+            f"{ledger}: found a ledger at another δ, or of another accountant, allowed: at δ "
+            f"{deltas.delta:g} of clients and {deltas.instance_delta:g} of examples, by the accounting that "
+            "is here; delete it and account the run again"
+        )
 
 
 def tables(plan: Plan, paper: str, *, results: Path = RESULTS) -> None:
@@ -212,7 +229,7 @@ def paper_folder(plan: Plan, paper: str, results: Path) -> Path:
 def finished(plan: Plan, runs: Iterable[RunKey], results: Path) -> dict[Path, RunKey]:
     """Return the finished ones of some runs, by their directories in `results`."""
     planned = {results / Path(key.directory(plan.preset.preset)).relative_to(RESULTS): key for key in runs}
-    return {one: key for one, key in planned.items() if (one / "summary.json").exists()}
+    return {one: key for one, key in planned.items() if (one / SUMMARY).exists()}
 
 
 def keys(plan: Plan, paper: str, runs: Sequence[str]) -> list[RunKey]:

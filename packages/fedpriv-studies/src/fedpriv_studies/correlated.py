@@ -115,7 +115,7 @@ class Matrix:
         raise NotImplementedError
 
     def facts(self) -> dict[str, Any]:
-        """Return what a trace says of it: all that `told` needs."""
+        """Return the columns of a trace about it: all that `told` needs."""
         return {"matrix": self.name, "bands": 1, "numbers": ""}
 
     def encoder(self, rounds: int) -> np.ndarray:

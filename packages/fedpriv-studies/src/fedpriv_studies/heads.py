@@ -169,7 +169,7 @@ class OnScattering(Model):
 
     @property
     def statistics(self) -> Statistics | None:
-        """How statistics of all training examples are released, which features are normalised by."""
+        """Statistics of all training examples, as they are released, by which features are normalised."""
         if self.statistics_noise is None:
             return None
         return Statistics(PATHS, self.mean_l2, self.square_l2, self.statistics_noise)
