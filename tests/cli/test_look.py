@@ -30,7 +30,7 @@ def test_everything_is_listed_with_what_is_stored(fedpriv, here, accounted):
     found = json.loads("".join(out))
     assert code == 0 and list(found) == ["papers", "runs", "tables", "datasets", "schemes"]
     (paper,) = (one for one in found["papers"] if one["paper"] == "tiny")  # the others are of packages
-    assert paper | {"runs": 1, "runs stored": 0} == paper
+    assert paper | {"runs": 1, "stored": 0} == paper
     assert [one for one in found["runs"] if one["paper"] == "tiny"] == [
         {"paper": "tiny", "run": "dp", "dataset": "digits", "scheme": "client_dp", "seeds stored": []}
     ]

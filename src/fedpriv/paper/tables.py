@@ -438,7 +438,7 @@ class AuditsTable(TableSpec):
 
 
 class PythonTable(Scripted, TableSpec):
-    """A table by a function of `tables.py`, `(results, declared, name) -> render.Table`."""
+    """A table by a function of `tables.py`, `(results, declared, name) -> render.PrintedTable`."""
 
     lines: dict[str, str] = {}
     """A run that it reads -> what readers know it by."""

@@ -314,7 +314,7 @@ def claims(paper: Path) -> pd.DataFrame:
 def published_and_reproduced(paper: Path) -> pd.DataFrame:
     """Return a line for every number that the paper's tables print: published, reproduced, verdict."""
     files = sorted((paper / "tables").glob("*.csv"))
-    tables = [read_csv(path, ["table"], dict.fromkeys(STATISTIC, "float64")) for path in files]
+    tables = [read_csv(path, [], dict.fromkeys(STATISTIC, "float64")) for path in files]
     tables = [table.loc[table["quantity"].isin(EVALUATED)] for table in tables if "source" in table]
     if not tables:
         return pd.DataFrame()

@@ -145,7 +145,7 @@ class PrintedTable(NamedTuple):
     title: str
     tidy: pd.DataFrame  # every number, unrounded, a line each
     display: pd.DataFrame
-    notes: Sequence[str]  # what nobody can read the table without
+    notes: Sequence[str] = ()  # what nobody can read the table without
     items: Sequence[str] = ()  # numbered, one for every line of the table
     details: Sequence[str] = ()  # what it rests on
     ours: pd.DataFrame | None = None  # columns that the paper does not have, of the same rows

@@ -268,10 +268,9 @@ def seeds(reference: Path, paper: str) -> Seeds:
 
 
 def paper_counts(paper: Paper, stored: Seeds) -> dict[str, Any]:
-    """Count the declarations of a paper, and its stored runs."""
-    counts = {name: len(getattr(paper, name)) for name in ("runs", "tables", "figures", "claims")}
-    counts["runs stored"] = len(stored)
-    return {"paper": paper.paper, "title": paper.title, "year": paper.year, **counts}
+    """Line of a paper, with the number of its runs and of those that are stored."""
+    counts = {"runs": len(paper.runs), "stored": len(stored)}
+    return {"paper": paper.paper, "year": paper.year, **counts, "title": paper.title}
 
 
 def run_lines(paper: Paper, stored: Seeds) -> Iterator[dict[str, Any]]:
@@ -303,14 +302,14 @@ def rendered_lines(paper: Paper, reference: Path) -> Iterator[dict[str, Any]]:
 
 
 def dataset_line(name: str, resources: Path) -> dict[str, Any]:
-    """Describe a dataset, and say if anything was fetched for it."""
+    """Line of a dataset; it is here where it needs no network, or where anything was fetched for it."""
     one = DATASETS[name]
+    fetched = any(resources.glob(f"{name}[./-]*")) or (resources / name).is_dir()
     return {
         "dataset": name,
         "gives": one.contents,
-        "source": "a download" if one.network else "bundled",
+        "here": fetched or not one.network,
         "licence": one.licence,
-        "here": any(resources.glob(f"{name}[./-]*")) or (resources / name).is_dir(),
     }
 
 
