@@ -129,8 +129,8 @@ def progress(title: str, done: int, total: int, unit: str = "round") -> Generato
 @contextmanager
 def transfer(title: str, total: int | None) -> Generator[Callable[[int], None]]:
     """Yield the function to call with how many more bytes have come; nobody may know how many there are."""
-    done = 0
-    with _shown(title, done, total, _megabytes) as update:
+    done, whole = 0, f" of {total / 1e6:,.1f}" if total else ""
+    with _shown(title, done, total, lambda done, _: f"{done / 1e6:,.1f} MB{whole}") as update:
 
         def advance(size: int) -> None:
             nonlocal done
@@ -138,10 +138,6 @@ def transfer(title: str, total: int | None) -> Generator[Callable[[int], None]]:
             update(done, "")
 
         yield advance
-
-
-def _megabytes(done: int, total: int | None) -> str:
-    return f"{done / 1e6:,.1f} MB" + (f" of {total / 1e6:,.1f}" if total else "")
 
 
 @contextmanager

@@ -81,7 +81,7 @@ def test_labels_that_are_ignored_count_for_nothing_and_an_example_without_any_ot
     (gradient,) = torch.autograd.grad(found.sum(), outputs)
     assert (gradient[3] == 0).all() and (gradient[1, 2:] == 0).all() and gradient.isfinite().all()
     assert torch.equal(Loss(name).of(outputs, labels, "mean"), found.mean())
-    right = Loss(name).said(outputs, labels) == labels
+    right = Loss(name).predicted(outputs, labels) == labels
     assert accuracy(Loss(name), outputs, labels) == float(right[labels >= 0].double().mean())
 
 

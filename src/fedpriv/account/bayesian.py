@@ -221,7 +221,7 @@ def curves(view: View, delta: float) -> list[Curve]:
 def sampled_moments(view: View) -> np.ndarray:
     """Return λ D_{λ+1} of the sampled distances that the view's neighbours are apart, `[T, K, n, m, Λ]`."""
     samples = view.samples
-    return _log_moments(samples, samples.distances[view.apart], _functions(samples))
+    return _log_moments(samples, samples.distances[view.distance], _functions(samples))
 
 
 def product(view: View, moments: np.ndarray, delta: float, failure: float = 0.0) -> Curve:
@@ -232,9 +232,9 @@ def product(view: View, moments: np.ndarray, delta: float, failure: float = 0.0)
     """
     samples = view.samples
     failure = failure or failure_probability(delta, samples.bounds)
-    worst = _worst(samples, view.apart, _functions(samples))
+    worst = _worst(samples, view.distance, _functions(samples))
     (cost,) = _costs(samples, moments, worst, slice(None), failure, (1,))
-    return _curve(view, view.apart, "product", cost.cumsum(axis=0), delta)
+    return _curve(view, view.distance, "product", cost.cumsum(axis=0), delta)
 
 
 def _curve(view: View, distance: str, composition: str, cost: np.ndarray, delta: float) -> Curve:
@@ -256,7 +256,7 @@ def _unmet(view: View, distance: str) -> str:
     """Return the assumption of an estimate by `distance` that fails; empty if all hold."""
     if view.unmet or view.law == "fixed":
         return view.unmet or FIXED
-    return "" if distance == view.apart else "the sum has another denominator"
+    return "" if distance == view.distance else "the sum has another denominator"
 
 
 def _worst(samples: Samples, distance: str, by_rate: Mapping[float, LogMoments]) -> np.ndarray:

@@ -337,11 +337,11 @@ def _check_turns(trace: Trace) -> None:
         return
     _check_constant(trace, "population", "one in all rounds", f" with sampling_law {law}")
     came, population = trace["cohort_size"].astype(np.float64), float(trace["population"][0])
-    apart, most = (int(trace[name][0]) for name in ("rounds_apart", "participations"))
-    together = np.convolve(came, np.ones(min(apart, len(came)))).max()
+    gap, most = (int(trace[name][0]) for name in ("rounds_apart", "participations"))
+    together = np.convolve(came, np.ones(min(gap, len(came)))).max()
     if together > population:
         words = f"fewer, for {together:g} clients came in so many rounds, and there are {population:g}"
-        raise wrong("rounds_apart", apart, words)
+        raise wrong("rounds_apart", gap, words)
     if most and came.sum() > most * population:
         words = (
             f"at least {-(-came.sum() // population):g}, for {came.sum():g} of {population:g} clients came"

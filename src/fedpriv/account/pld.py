@@ -335,11 +335,11 @@ def _together(run: Mapping[Mechanism, int]) -> dict[Mechanism, int]:
     whole = {one: count for one, count in run.items() if one.sampling_rate == 1}
     if not whole:
         return dict(run)
-    apart = {one: count for one, count in run.items() if one not in whole}
+    sampled = {one: count for one, count in run.items() if one not in whole}
     with np.errstate(divide="ignore", over="ignore", under="ignore"):
         seen = sum(count * np.float64(one.noise_multiplier) ** -2.0 for one, count in whole.items())
         alone = planned_mechanism(1.0, float(np.float64(seen) ** -0.5))
-    return apart | {alone: 1}
+    return sampled | {alone: 1}
 
 
 def _counted_as(mechanism: Mechanism, sensitivity: str) -> tuple[float, float]:

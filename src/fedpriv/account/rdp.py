@@ -115,15 +115,11 @@ def _log_differences(scale: float, last: int) -> np.ndarray:
             grown *= factor
         found: list[float] = []
         for _ in range(size):
-            found.append(_log(max(row[0], Decimal(0)) + NOISE))
+            number = max(row[0], Decimal(0)) + NOISE
+            digits = number.adjusted()  # a float may be too small for it, but not for its logarithm
+            found.append(math.log(number.scaleb(-digits)) + digits * math.log(10))
             row = [after - before for before, after in pairwise(row)]
     return np.array(found)
-
-
-def _log(number: Decimal) -> float:
-    """Return the logarithm of a positive number, however far it is from those that a float can be."""
-    digits = number.adjusted()
-    return math.log(number.scaleb(-digits)) + digits * math.log(10)
 
 
 # Terms of the series at fractional orders. An order whose last terms are not this far below their sum is left

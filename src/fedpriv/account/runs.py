@@ -36,10 +36,10 @@ def run_trace(run: RunDir) -> Trace:
 
     What an older one does not say of the examples is what the config and the data of its summary say.
     """
-    told = run.summary if run.stored or (run.path / SUMMARY).exists() else None
+    facts = run.summary if run.stored or (run.path / SUMMARY).exists() else None
     columns = stored_columns(run.stored) if run.stored else read_columns(run.trace())
-    if told is not None:
-        data, config = told.get("data", {}), told.get("config", {})
+    if facts is not None:
+        data, config = facts.get("data", {}), facts.get("config", {})
         rounds = len(next(iter(columns.values()), ()))
         if "holders" not in columns:  # whether examples were dealt more than once
             columns["holders"] = np.full(rounds, int(config.get("partition", {}).get("repeat") is False))

@@ -62,7 +62,7 @@ class View(NamedTuple):
     mechanisms: list[Mechanism]  # [D], distinct
     counts: np.ndarray  # [T, D], how many of each were run in a round
     samples: Samples
-    apart: str = "remove_sum"  # the distance that its neighbours are apart
+    distance: str = "remove_sum"  # how far apart its neighbours are
     residual: float = 0.0  # the probability that the mechanisms are not those that were run; δ pays for it
     uncertified: str = ""  # why a sensitivity is not certified that is not
     mechanism: str = "gaussian"  # what was released, as its scheme declares
@@ -168,7 +168,7 @@ def _of_server(
         relations=relations,
         certified=("2C",) if present else ("C", "2C"),
         uncertified="the mean of those present has another denominator without the client",
-        apart="remove_mean" if present else "remove_sum",
+        distance="remove_mean" if present else "remove_sum",
     )
     return size_seen(view, trace, multiplier, std, seen)
 
@@ -195,13 +195,13 @@ def count_released(
     with np.errstate(divide="ignore", over="ignore"):
         multiplier = (of_updates**-2.0 + of_count**-2.0) ** -0.5 * (1 - 1e-15)  # never rounded up
         bound, step = (np.where(std > 0, std / one, np.inf) for one in (multiplier, of_count))
-    apart = {
+    with_count = {
         prefix + name: np.hypot(distances[prefix + name], (most * step)[:, None])
         for name, most in DISTANCES.items()
         for prefix in ("", "panel_")
         if prefix + name in distances
     }
-    return trace.assign(noise_multiplier=multiplier, clip_l2=bound), {**distances, **apart}
+    return trace.assign(noise_multiplier=multiplier, clip_l2=bound), {**distances, **with_count}
 
 
 def secure_sum_views(trace: Trace, distances: Mapping[str, np.ndarray]) -> list[View]:

@@ -26,9 +26,9 @@ def witness(
     Nothing is sampled: whoever has the pair can tell it apart so well, and no smaller ε holds for it. A
     release without noise whose outcomes are apart is ∞.
     """
-    apart, std = np.asarray(distances, dtype=np.float64), np.asarray(stds, dtype=np.float64)
+    distance, std = np.asarray(distances, dtype=np.float64), np.asarray(stds, dtype=np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = np.where(apart > 0, apart / std, 0.0)
+        ratio = np.where(distance > 0, distance / std, 0.0)
     return gaussian_epsilon(float(np.linalg.norm(ratio)), delta)
 
 

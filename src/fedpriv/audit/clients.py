@@ -327,7 +327,7 @@ def moves_of_followed(view: View) -> np.ndarray | None:
 
     Of means over those present it is: without a client they have another denominator.
     """
-    if view.apart != "remove_sum":
+    if view.distance != "remove_sum":
         return None
     distances = panel_distances(view)
     if distances is None:

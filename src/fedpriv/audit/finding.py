@@ -230,7 +230,7 @@ def known_run(directory: Path, until: int | None = None) -> Known:
     from fedpriv.store.rundir import RunDir
 
     run = RunDir(directory)
-    told, trace, ledger = run.summary, run_trace(run), run.ledger(LEDGER)
+    facts, trace, ledger = run.summary, run_trace(run), run.ledger(LEDGER)
     distances = run.distances() if run.sources[-1].exists() else {}
     last = len(trace) if until is None else until
     if not 1 <= last <= len(trace):
@@ -240,7 +240,7 @@ def known_run(directory: Path, until: int | None = None) -> Known:
         # What has no row a round was seen when all was over, and not before.
         {name: array[:last] for name, array in distances.items() if len(trace) in (last, len(array))},
         spends(ledger.loc[ledger["round"] == last]),
-        told.get("config", {}).get("scheme", {}),
-        int(told.get("parameters", 0)),
-        str(told.get("identity", "")),
+        facts.get("config", {}).get("scheme", {}),
+        int(facts.get("parameters", 0)),
+        str(facts.get("identity", "")),
     )

@@ -58,9 +58,9 @@ def audit_run(directory: Path, until: int | None = None) -> list[Finding]:
 def audit_runs(directories: Sequence[Path], out: Path) -> Path:
     """Write the findings about accounted run directories to one parquet file, a row each; return it."""
     rows = [
-        {name: told[name] for name in OF_RUN} | found._asdict()
+        {name: facts[name] for name in OF_RUN} | found._asdict()
         for directory in counted("auditing", directories, "run")
-        for told in [RunDir(directory).summary]
+        for facts in [RunDir(directory).summary]
         for found in audit_run(directory)
     ]
     return parquet.save_frame(pd.DataFrame(rows, columns=FINDING_COLUMNS), out)

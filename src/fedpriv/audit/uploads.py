@@ -102,19 +102,20 @@ def example(known: Known) -> Iterator[Finding]:
     sent = max(1, round(rounds * rate))
     scaling = known.scheme.get("scaling", "document")
     scale = {"document": rounds, "repository": rounds / 2}.get(scaling, rounds * rate)
-    apart = stated.epsilon / (known.scheme["constant"] * scale)
-    found = bounds.witness(np.full(sent, apart), np.ones(sent), stated.delta)
+    distance = stated.epsilon / (known.scheme["constant"] * scale)
+    found = bounds.witness(np.full(sent, distance), np.ones(sent), stated.delta)
     yield finding("example", stated, found, f"{ARITHMETIC}; {sent} uploads")._replace(about="example (label)")
 
 
 def neighbours(known: Known) -> Iterator[Finding]:
     """Yield what an example cost that was replaced: how far it moved every upload that its client sent."""
     stated, came = label(known), known.trace["neighbours_apart"] > 0
-    apart, std = (known.trace[name][came] for name in ("neighbours_apart", "upload_noise_std"))
-    if stated is None or not len(apart) or not (std > 0).all():
+    distance, std = (known.trace[name][came] for name in ("neighbours_apart", "upload_noise_std"))
+    if stated is None or not len(distance) or not (std > 0).all():
         return
-    found = bounds.witness(apart, std, stated.delta)
-    cost = f"1 run, in which a client trained on both; {len(apart)} uploads, {apart.max():.3g} apart at most"
+    found = bounds.witness(distance, std, stated.delta)
+    far = f"{len(distance)} uploads, {distance.max():.3g} apart at most"
+    cost = f"1 run, in which a client trained on both; {far}"
     yield finding("neighbours", stated, found, cost)._replace(about="example (label)")
 
 
@@ -128,11 +129,11 @@ def client(known: Known) -> Iterator[Finding]:
     if stated is None or known.scheme.get("scaling") != "paper" or not (trace["upload_noise_std"] > 0).all():
         return
     most, least = (np.minimum(trace[name], trace["upload_l2"]) for name in ("norm_max", "norm_min"))
-    apart = np.where(trace["uploads_apart"] > 0, trace["uploads_apart"], most - least)
+    distance = np.where(trace["uploads_apart"] > 0, trace["uploads_apart"], most - least)
     std = trace["upload_noise_std"]
-    worst = int(np.nanargmax(apart / std))
-    found = bounds.witness([apart[worst]], [std[worst]], stated.delta)
-    cost = f"{ARITHMETIC}; one upload, {apart[worst]:.3g} apart"
+    worst = int(np.nanargmax(distance / std))
+    found = bounds.witness([distance[worst]], [std[worst]], stated.delta)
+    cost = f"{ARITHMETIC}; one upload, {distance[worst]:.3g} apart"
     yield finding("client", stated, found, cost)._replace(about=CLIENT)
 
 

@@ -283,12 +283,12 @@ def plan_runs(preset: Preset, paper: Paper, where: str) -> dict[str, Planned]:
     return planned
 
 
-def check_run(told: Mapping[str, Any]) -> Run | list[str]:
-    """Return the run that is told, or all that is wrong with it."""
+def check_run(config: Mapping[str, Any]) -> Run | list[str]:
+    """Return the run of a config, or all that is wrong with it."""
     try:
-        run = Run.model_validate(told)
+        run = Run.model_validate(config)
     except ValidationError as error:
-        return [mistake.text for mistake in mistakes(error, told)]
+        return [mistake.text for mistake in mistakes(error, config)]
     return [text for text in (wrong_dataset(run), wrong_law(run)) if text] or run
 
 

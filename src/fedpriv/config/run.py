@@ -54,19 +54,19 @@ from fedpriv.trace import ASKED, EVALUATED
 ALL = "all"
 
 
-def count_clients(told: Any) -> Any:
+def count_clients(config: Any) -> Any:
     """Config of a run with a number in place of `clients: all`: as many as there are owners.
 
     Counted are owners of the training examples, those with `min_examples` or more. Where nobody can count
     them, or `validation` sets some aside, all is a choice_error.
     """
-    law = told.get("partition") if isinstance(told, Mapping) else None
+    law = config.get("partition") if isinstance(config, Mapping) else None
     if not isinstance(law, Mapping) or law.get("clients") != ALL:
-        return told
+        return config
     if law.get("law") != "natural":
         raise choice_error("partition.clients", [ALL], "a number, or all with law natural")
-    found = count_owners(told.get("dataset"), law.get("min_examples", 1), told.get("validation", 0))
-    return {**told, "partition": {**law, "clients": found}}
+    found = count_owners(config.get("dataset"), law.get("min_examples", 1), config.get("validation", 0))
+    return {**config, "partition": {**law, "clients": found}}
 
 
 def count_owners(dataset: Any, least: Any, validation: Any) -> int:
@@ -111,9 +111,9 @@ def multiplier(run: Any, written: Mapping[str, Any]) -> float:
 
     accountant = budget.accountant or scheme.accountant
     require_known(f"{key}.accountant", [accountant], planners(scheme.mechanism))
-    told = {"delta": run.account.delta, "rounds": run.rounds, **plan}
+    asked = {"delta": run.account.delta, "rounds": run.rounds, **plan}
     try:
-        return least_multiplier(budget.epsilon, accountant, tuple(told.items()))
+        return least_multiplier(budget.epsilon, accountant, tuple(asked.items()))
     except BadInput as error:
         raise BadInput(f"{key}.{error}") from None
 
@@ -284,10 +284,10 @@ class Run(Frozen):
 
     @model_validator(mode="before")
     @classmethod
-    def _all_clients(cls, told: Any) -> Any:
+    def _all_clients(cls, config: Any) -> Any:
         """Put the number of clients in place of `all`."""
         try:
-            return count_clients(told)
+            return count_clients(config)
         except BadInput as error:
             raise PydanticCustomError("choice", "{problem}", {"problem": str(error)}) from None
 
@@ -332,5 +332,5 @@ class Run(Frozen):
 
     def identity(self, name: str, seed: int) -> str:
         """Return the hash that a resumed state must match; of a file of data it knows what, not where."""
-        told = {"results_version": RESULTS_VERSION, "run": name, "seed": seed, "config": self.training()}
-        return summary.identity(told)
+        facts = {"results_version": RESULTS_VERSION, "run": name, "seed": seed, "config": self.training()}
+        return summary.identity(facts)

@@ -16,7 +16,7 @@ from pydantic import Field
 
 from fedpriv.data.arrays import IGNORED
 from fedpriv.errors import BadInput
-from fedpriv.models.module import PATH, code, imported, said
+from fedpriv.models.module import PATH, code, error_text, imported
 
 if TYPE_CHECKING:
     import torch
@@ -164,7 +164,7 @@ class Loss(NamedTuple):
         known = LOSSES[self.name]
         return known.each(outputs, labels), weights(labels) if known.counted else None
 
-    def said(self, outputs: torch.Tensor, labels: torch.Tensor) -> torch.Tensor | None:
+    def predicted(self, outputs: torch.Tensor, labels: torch.Tensor) -> torch.Tensor | None:
         """Return the predicted labels, of the shape of `labels`; None where outputs mean none.
 
         Outputs of a loss of one's own that are one a class mean the class of the largest.
@@ -196,17 +196,17 @@ class Loss(NamedTuple):
         each, labels = loaded(self.name), ends(labels)
         try:
             both: Any = each(outputs, labels)
-            apart: list[Any] = [each(outputs[i : i + 1], labels[i : i + 1]) for i in range(2)]
+            singly: list[Any] = [each(outputs[i : i + 1], labels[i : i + 1]) for i in range(2)]
         except Exception as error:  # somebody's code runs here
             raise self._refusal(
                 f"a call that fails on outputs {list(outputs.shape)} and labels {labels.dtype} "
-                f"{list(labels.shape)} ({said(error)})",
+                f"{list(labels.shape)} ({error_text(error)})",
                 "a function that reads them",
             ) from error
         if not isinstance(both, torch.Tensor) or both.shape != (2,) or not both.is_floating_point():
             made = list(both.shape) if isinstance(both, torch.Tensor) else type(both).__name__
             raise self._refusal(f"{made} of two examples", "[2], a loss for each")
-        if not torch.allclose(both, torch.cat(apart), rtol=1e-3, atol=1e-4, equal_nan=True):
+        if not torch.allclose(both, torch.cat(singly), rtol=1e-3, atol=1e-4, equal_nan=True):
             raise self._refusal("a loss that mixes examples", "each by itself")
 
     def unstackable(self, outputs: torch.Tensor, labels: torch.Tensor) -> str:
@@ -218,7 +218,7 @@ class Loss(NamedTuple):
         try:
             vmap(lambda one, label: loaded(self.name)(one[None], label[None]))(outputs, ends(labels))
         except Exception as error:
-            return f"loss {self.name}, which vmap cannot stack ({said(error)})"
+            return f"loss {self.name}, which vmap cannot stack ({error_text(error)})"
         return ""
 
     def _refusal(self, found: str, allowed: str) -> BadInput:

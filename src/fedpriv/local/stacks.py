@@ -90,9 +90,9 @@ class GpuBackend(LocalEngine):
             gradients += private
             start += len(stack)
         together = torch.cat(updates)
-        apart = private_gradient and isinstance(work, FedSGD)
+        with_clean = private_gradient and isinstance(work, FedSGD)
         return collect_results(
-            together, torch.cat(losses), torch.cat(clean) if apart else together, gradients
+            together, torch.cat(losses), torch.cat(clean) if with_clean else together, gradients
         )
 
     def logits(self, flat: torch.Tensor, inputs: torch.Tensor) -> torch.Tensor:

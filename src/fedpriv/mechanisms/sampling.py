@@ -44,7 +44,7 @@ class CohortLaw(RunPart):
         """Columns of the trace about how often a client comes in all `rounds`, where that is limited."""
         return {}
 
-    def apart(self, population: int) -> int:
+    def gap(self, population: int) -> int:
         """Least number of rounds from one of a client's rounds to its next."""
         return 1
 

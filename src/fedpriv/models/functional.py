@@ -20,7 +20,7 @@ from torch.nn.parameter import is_lazy
 
 from fedpriv.errors import BadInput, plain
 from fedpriv.models.base import Params
-from fedpriv.models.module import imported, said
+from fedpriv.models.module import error_text, imported
 
 CLASS = "a subclass of torch.nn.Module"
 _building = threading.Lock()
@@ -52,7 +52,7 @@ def built(spec: str, seed: int) -> nn.Module:
         except (Exception, SystemExit) as error:
             raise BadInput(
                 f"model: found {path} with {plain(', '.join(arguments))}, which cannot be made of it "
-                f"({said(error)}), allowed: the arguments of its constructor"
+                f"({error_text(error)}), allowed: the arguments of its constructor"
             ) from error
     for name, parameter in net.named_parameters():
         if is_lazy(parameter):
@@ -92,7 +92,7 @@ def checked(spec: str, x: torch.Tensor, expected: tuple[int, ...] | None) -> tor
             if not inputs.is_floating_point():
                 what = f"{what} of whole numbers {int(inputs.min())} to {int(inputs.max())}"
             raise refusal(
-                path, f"a pass that fails on inputs {what} ({said(error)})", "a network that reads them"
+                path, f"a pass that fails on inputs {what} ({error_text(error)})", "a network that reads them"
             ) from error
 
     out = passed(x)
@@ -140,7 +140,7 @@ def unstackable(spec: str, x: torch.Tensor) -> str:
         with warnings.catch_warnings(action="ignore"):  # that a rule of vmap is slow
             vmap(lambda own, one: functional_call(net, own, one[None]))(stacked, x)
     except Exception as error:
-        return f"{inside[-1] if inside else 'a pass'}, which vmap cannot stack ({said(error)})"
+        return f"{inside[-1] if inside else 'a pass'}, which vmap cannot stack ({error_text(error)})"
     return ""
 
 

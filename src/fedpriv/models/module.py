@@ -48,7 +48,7 @@ def imported(key: str, path: str, allowed: str, name: str) -> Any:
         return reduce(getattr, attribute.split("."), importlib.import_module(module))
     except (Exception, SystemExit) as error:  # somebody's code runs here
         raise BadInput(
-            f"{key}: found {path}, which cannot be imported ({said(error)}), allowed: FILE:{name}, of "
+            f"{key}: found {path}, which cannot be imported ({error_text(error)}), allowed: FILE:{name}, of "
             "an installed package or in the folder where the program is started"
         ) from error
 
@@ -63,7 +63,7 @@ def code(path: str, found: Any) -> str:
     return f"{path} {digest}"
 
 
-def said(error: BaseException) -> str:
+def error_text(error: BaseException) -> str:
     """Message of an error, short and on one line."""
     return f"{type(error).__name__}: {plain(' '.join(str(error).split()))}"
 

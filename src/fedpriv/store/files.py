@@ -145,9 +145,9 @@ def seal_of(path: Path) -> str:
         return ""
 
 
-def digest(told: Any) -> str:
+def digest(data: Any) -> str:
     """Return the digest of plain data, the same for equal ones."""
-    return hashlib.sha256(json.dumps(told, sort_keys=True, default=str).encode()).hexdigest()[:16]
+    return hashlib.sha256(json.dumps(data, sort_keys=True, default=str).encode()).hexdigest()[:16]
 
 
 def _digest(content: mmap.mmap, start: int) -> bytes:

@@ -27,19 +27,19 @@ def save_frame(frame: pd.DataFrame, path: Path, sources: Iterable[Path] = (), ma
     """
     folder = path.parent.resolve()
     made_from = {os.path.relpath(source.resolve(), folder): files.seal_of(source) for source in sources}
-    told = {SOURCES: json.dumps(made_from)} | ({MAKER: made_with} if made_with else {})
-    return save_table(pa.Table.from_pandas(frame, preserve_index=False), path, told)
+    metadata = {SOURCES: json.dumps(made_from)} | ({MAKER: made_with} if made_with else {})
+    return save_table(pa.Table.from_pandas(frame, preserve_index=False), path, metadata)
 
 
-def save_table(table: Any, path: Path, told: Mapping[str, str], **layout: Any) -> Path:
-    """Write a table of pyarrow's, atomically and sealed, with what is `told` in its metadata; return `path`.
+def save_table(table: Any, path: Path, metadata: Mapping[str, str], **layout: Any) -> Path:
+    """Write a table of pyarrow's, atomically and sealed, with this `metadata`; return `path`.
 
     `layout` says how its `ParquetWriter` lays it out.
     """
     with writing(path) as partial:
         with parquet.ParquetWriter(partial, table.schema, **layout) as writer:
             writer.write_table(table)
-            writer.add_key_value_metadata({"seal": files.OPEN, **told})
+            writer.add_key_value_metadata({"seal": files.OPEN, **metadata})
         files.seal(partial)
     return path
 
@@ -76,10 +76,10 @@ def length(path: Path) -> int:
 def metadata_text(path: Path, key: str, allowed: str, remedy: str = REMEDY) -> str:
     """Text under a key of a file's metadata; a file that is not whole is BadInput naming it."""
     with sealed_file(path, allowed, remedy):
-        told = parquet.read_metadata(path).metadata or {}
-    if key.encode() not in told:
+        metadata = parquet.read_metadata(path).metadata or {}
+    if key.encode() not in metadata:
         raise BadInput(f"{path}: found nothing that is called {key}, allowed: {allowed}")
-    return told[key.encode()].decode()
+    return metadata[key.encode()].decode()
 
 
 @contextmanager

@@ -34,7 +34,7 @@ from fedpriv.trace import COLUMNS, MEASURED, is_read, own_columns
 
 SAMPLED = "distances_"  # before the names of arrays
 ALLOWED_STORED = "a stored run"
-# What two summaries of the same run agree on; all else is measured, or said by the preset.
+# What two summaries of the same run agree on; all else is measured, or constants by the preset.
 SAME = (
     "run",
     "seed",
@@ -60,17 +60,17 @@ def write_stored(path: Path, one: Stored) -> Path:
     """Write a run atomically and sealed; the same run gives the same bytes."""
     # Of a column that is the same in every round, as most are, the value; of others None.
     rounds = {str(name): values.tolist() for name, values in one.trace.items()}
-    said = {
+    constants = {
         name: values[0] if len(values) > 1 and len(set(map(repr, values))) == 1 else None
         for name, values in rounds.items()
     }
-    changing = one.trace[[name for name, value in said.items() if value is None]]
+    changing = one.trace[[name for name, value in constants.items() if value is None]]
     table = pa.Table.from_pandas(changing, preserve_index=False)
     for name, array in one.distances.items():
         table = table.append_column(SAMPLED + name, lists(array, len(one.trace)))
     shapes = {name: [array.dtype.name, array.shape] for name, array in one.distances.items()}
     metadata = {"summary": json.dumps(one.summary, allow_nan=False)}
-    metadata |= {"trace": json.dumps(said), "distances": json.dumps(shapes)}
+    metadata |= {"trace": json.dumps(constants), "distances": json.dumps(shapes)}
     # As parquet calls them: a list by its elements.
     columns = {field.name + ".list.element" * is_list(field.type): field.type for field in table.schema}
     numbers = [name for name, type in columns.items() if type in (pa.float64(), pa.list_(pa.float64()))]
@@ -129,10 +129,10 @@ def column(path: Path, name: str) -> list[Any]:
 
 def stored_columns(path: Path) -> dict[str, np.ndarray]:
     """Return the columns of the trace of a stored run, each of its type."""
-    said = metadata_mapping(path, "trace")
-    only = [name for name, value in said.items() if value is None]
+    constants = metadata_mapping(path, "trace")
+    only = [name for name, value in constants.items() if value is None]
     frame = parquet.load_frame(path, allowed=ALLOWED_STORED, only=only, remedy=remedy_of(path))
-    known, rounds = COLUMNS | own_columns(said.get("mechanism", "")), parquet.length(path)
+    known, rounds = COLUMNS | own_columns(constants.get("mechanism", "")), parquet.length(path)
 
     def typed(name: str, value: Any) -> np.ndarray:
         dtype: Any = known[name].dtype if name in known else None
@@ -142,7 +142,7 @@ def stored_columns(path: Path) -> dict[str, np.ndarray]:
             return frame[name].to_numpy(dtype)
         return np.full(rounds, value, dtype)
 
-    return {name: typed(name, value) for name, value in said.items()}
+    return {name: typed(name, value) for name, value in constants.items()}
 
 
 def stored_trace(path: Path) -> pd.DataFrame:
@@ -193,26 +193,26 @@ class RunDir:
         """The file of a stored run; None of a run whose files are in its directory."""
         if not self.path.is_dir():
             return self.path
-        place = self._said.get("stored") if (self.path / SUMMARY).exists() else None
+        place = self._unchecked.get("stored") if (self.path / SUMMARY).exists() else None
         return (self.path.resolve() / str(place)).resolve() if place else None
 
     @cached_property
     def summary(self) -> dict[str, Any]:
         """The summary of the run, once its files were found to belong together."""
         if self.path == self.stored:
-            told = stored_summary(self.path)
-            self._check_name(told)
+            facts = stored_summary(self.path)
+            self._check_name(facts)
         else:
-            told = self._said
+            facts = self._unchecked
         if self.stored and self.path != self.stored:
-            if (known := RunDir(self.stored).summary["identity"]) != told.get("identity"):
+            if (known := RunDir(self.stored).summary["identity"]) != facts.get("identity"):
                 raise BadInput(
-                    f"{self.path / SUMMARY}: found run {told.get('identity')}, allowed: {known}, that of "
+                    f"{self.path / SUMMARY}: found run {facts.get('identity')}, allowed: {known}, that of "
                     f"{self.stored}; delete it and take the run again"
                 )
-        elif self.stored or "identity" in told:  # and not of a trace that somebody brings to be accounted
-            self._check(told)
-        return told
+        elif self.stored or "identity" in facts:  # and not of a trace that somebody brings to be accounted
+            self._check(facts)
+        return facts
 
     @property
     def sources(self) -> list[Path]:
@@ -221,14 +221,14 @@ class RunDir:
 
     def trace(self) -> pd.DataFrame:
         """Return the trace, as it was written."""
-        self._look()
+        self._check_summary()
         if self.stored:
             return stored_trace(self.stored)
         return parquet.load_frame(self.path / TRACE, allowed=ALLOWED_PART.format("trace"))
 
     def distances(self) -> dict[str, np.ndarray]:
         """Return the sampled distances."""
-        self._look()
+        self._check_summary()
         if self.stored:
             return stored_distances(self.stored)
         found = npz.load_all(self.path / DISTANCES, ALLOWED_PART.format("distances"))
@@ -260,7 +260,7 @@ class RunDir:
                 ) from None
         if not (self.path / SUMMARY).exists():
             return False
-        if (found := self._said.get("identity")) != identity:
+        if (found := self._unchecked.get("identity")) != identity:
             raise BadInput(
                 f"{self.path}: found the finished run of another config, {found}, allowed: an empty folder, "
                 f"or run {identity}"
@@ -269,16 +269,16 @@ class RunDir:
         return all(path.exists() for path in wanted) and bool(self.summary)
 
     @cached_property
-    def _said(self) -> dict[str, Any]:
+    def _unchecked(self) -> dict[str, Any]:
         """The summary of the directory, unchecked."""
         return summary.load_summary(self.path / SUMMARY)
 
-    def _look(self) -> None:
+    def _check_summary(self) -> None:
         """Check the summary, if there is one."""
         if self.stored or (self.path / SUMMARY).exists():
             _ = self.summary
 
-    def _check_name(self, told: Mapping[str, Any]) -> None:
+    def _check_name(self, facts: Mapping[str, Any]) -> None:
         """Raise BadInput if a stored run is not the one that its file, as its folders, is named after."""
         if not (name := STORED.fullmatch(self.path.name)):
             return
@@ -286,13 +286,13 @@ class RunDir:
         if self.path.parts[-4:-3] == (RUNS,):
             of_name |= {"paper": self.path.parts[-3], "run": self.path.parts[-2]}
         for key, wanted in of_name.items():
-            if told.get(key) != wanted:
+            if facts.get(key) != wanted:
                 raise BadInput(
-                    f"{self.path}: {key}: found {told.get(key)} in it, allowed: {wanted}, as its name says; "
+                    f"{self.path}: {key}: found {facts.get(key)} in it, allowed: {wanted}, as its name says; "
                     f"{remedy_of(self.path)}"
                 )
 
-    def _check(self, told: Mapping[str, Any]) -> None:
+    def _check(self, facts: Mapping[str, Any]) -> None:
         """Raise BadInput unless identity, config, accuracy, rounds and other files are of one run."""
         where = self.stored or self.path / SUMMARY
         remedy = remedy_of(where) if self.stored else "delete the run and train it again"
@@ -301,9 +301,9 @@ class RunDir:
             return BadInput(f"{where}: found {found}, allowed: {allowed}; {remedy}")
 
         try:
-            wanted, known = summary.identity(told), told["identity"]
-            end = told["test_accuracy"], told["rounds"]
-            seals: dict[str, str] = dict(told.get("seals", {}))
+            wanted, known = summary.identity(facts), facts["identity"]
+            end = facts["test_accuracy"], facts["rounds"]
+            seals: dict[str, str] = dict(facts.get("seals", {}))
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise refused(f"no summary of a run ({error!r})", "what training writes") from None
         if known != wanted:
@@ -319,7 +319,7 @@ class RunDir:
             reader = column if self.stored else parquet.column
             accuracies = reader(trace, "test_accuracy")
             last = accuracies[-1] if accuracies and accuracies[-1] == accuracies[-1] else None
-            last = None if told.get("diverged") else last
+            last = None if facts.get("diverged") else last
             if end != (last, len(accuracies)):
                 raise refused(
                     f"accuracy {end[0]} after {end[1]} rounds",
@@ -332,14 +332,14 @@ def take_stored(path: Path, out: Path, labels: Mapping[str, Any]) -> Path:
 
     Its summary says the `labels` of the preset that asks. A run that was trained there stays as it is.
     """
-    told, there = RunDir(path).summary, RunDir(out)
-    if there.holds(told["identity"]) and not there.stored:
+    facts, there = RunDir(path).summary, RunDir(out)
+    if there.holds(facts["identity"]) and not there.stored:
         return out
     for name in (TRACE, DISTANCES):  # of a training that did not end
         (out / name).unlink(missing_ok=True)
-    labels = {**labels, "data": told["data"] | labels.get("data", {})}
+    labels = {**labels, "data": facts["data"] | labels.get("data", {})}
     place = os.path.relpath(path.resolve(), out.resolve())
-    summary.save_summary(out / SUMMARY, told | labels | {"stored": place})
+    summary.save_summary(out / SUMMARY, facts | labels | {"stored": place})
     return out
 
 

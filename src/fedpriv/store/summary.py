@@ -35,15 +35,15 @@ def save_summary(path: Path, facts: Mapping[str, Any]) -> None:
         seal(partial)
 
 
-def identity(told: Mapping[str, Any]) -> str:
+def identity(facts: Mapping[str, Any]) -> str:
     """Return the hash of all that a run's training depends on, as its summary says it.
 
     Of a file of data it knows what is in it, not where it is. What is no summary is an error of look-up.
     """
-    config = told["config"]
+    config = facts["config"]
     if isinstance(data := config.get("dataset"), dict):  # one's own
         data = f"npz-{data['sha256'][:16]}"
-    words = [told["results_version"], told["run"], told["seed"], {**config, "dataset": data}]
+    words = [facts["results_version"], facts["run"], facts["seed"], {**config, "dataset": data}]
     return hashlib.sha256(json.dumps(words, sort_keys=True).encode()).hexdigest()[:16]
 
 
@@ -56,8 +56,8 @@ def glance_at(directory: Path) -> tuple[str, bool]:
     """Return the identity that a run directory says, unchecked, and whether the run is stored elsewhere."""
     with suppress(OSError, ValueError, AttributeError):
         if (path := directory / SUMMARY).is_file():
-            told = json.loads(path.read_bytes())
-            return str(told.get("identity", "")), "stored" in told
+            facts = json.loads(path.read_bytes())
+            return str(facts.get("identity", "")), "stored" in facts
     return "", False
 
 

@@ -52,7 +52,7 @@ def f1(loss: Loss, outputs: torch.Tensor, labels: torch.Tensor) -> float:
     """Return the F1 score, the mean over the classes that there are or that are said, or over labels."""
     from sklearn.metrics import f1_score
 
-    said = loss.said(outputs, labels)
+    said = loss.predicted(outputs, labels)
     if said is None:
         return math.nan
     counts = label_mask(labels)
@@ -65,7 +65,7 @@ def f1(loss: Loss, outputs: torch.Tensor, labels: torch.Tensor) -> float:
 
 def error(loss: Loss, outputs: torch.Tensor, labels: torch.Tensor) -> float:
     """Return the mean absolute error of predicted numbers."""
-    if loss.said(outputs, labels) is not None or outputs.numel() != labels.numel():
+    if loss.predicted(outputs, labels) is not None or outputs.numel() != labels.numel():
         return math.nan
     return float((outputs - labels.view(outputs.shape)).abs().mean())
 
@@ -76,7 +76,7 @@ def pairs(loss: Loss, scores: torch.Tensor, outputs: torch.Tensor, labels: torch
         counts = label_mask(labels)
         for label, column in enumerate(scores[counts].unbind(1)):
             yield (labels[counts] == label).cpu().numpy(), column.cpu().numpy()
-    elif loss.said(outputs, labels) is not None:
+    elif loss.predicted(outputs, labels) is not None:
         for truth, column in zip(
             labels.view(outputs.shape).flatten(1).unbind(1), scores.flatten(1).unbind(1), strict=True
         ):
@@ -167,7 +167,7 @@ def evaluate_weights(
 
 def accuracy(loss: Loss, outputs: torch.Tensor, labels: torch.Tensor) -> float:
     """Return the share of the labels that count and are right; NaN where numbers are predicted."""
-    said = loss.said(outputs, labels)
+    said = loss.predicted(outputs, labels)
     if said is None:
         return math.nan
     right = said == labels

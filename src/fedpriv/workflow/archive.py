@@ -41,8 +41,8 @@ def add(results: Path, config: Path, reference: Path, dirty: bool = False) -> Ad
     if not results.is_dir():
         raise BadInput(f"There are no results in '{results}'.")
     outcome = Added([], [], [])
-    for told in counted("storing runs", sorted(results.glob("*/runs/*/seed*/summary.json")), "run"):
-        directory = told.parent
+    for path in counted("storing runs", sorted(results.glob("*/runs/*/seed*/summary.json")), "run"):
+        directory = path.parent
         try:
             is_new = add_one(directory, planned(plan, directory, config), reference, dirty)
         except BadInput as error:
@@ -77,8 +77,8 @@ def planned(plan: Plan, directory: Path, config: Path) -> Stored:
     """Return a finished run; BadInput if it is not one of the plan."""
     one = finished_run(directory)
     paper, run, seed = directory.parents[2].name, directory.parent.name, directory.name.removeprefix("seed")
-    told = {"preset": plan.preset.preset, "paper": paper, "run": run, "seed": seed}
-    for key, allowed in told.items():
+    wanted = {"preset": plan.preset.preset, "paper": paper, "run": run, "seed": seed}
+    for key, allowed in wanted.items():
         if str(one.summary.get(key)) != allowed:
             raise BadInput(f"{directory}: {key}: found {one.summary.get(key)}, allowed: {allowed}")
     if run not in plan.runs.get(paper, {}) or int(seed) not in plan.seeds:
@@ -105,8 +105,8 @@ def finished_run(directory: Path) -> Stored:
 
 def stored_form(run: RunDir) -> Stored:
     """Return the content of a run as it is stored: of its files themselves it says nothing."""
-    told = {key: value for key, value in run.summary.items() if key not in OF_FILES}
-    return Stored(told, run.trace(), run.distances())
+    facts = {key: value for key, value in run.summary.items() if key not in OF_FILES}
+    return Stored(facts, run.trace(), run.distances())
 
 
 def write_index(reference: Path) -> None:
@@ -119,24 +119,24 @@ def write_index(reference: Path) -> None:
 
 def line(path: Path) -> Iterator[object]:
     """Yield what the index says of a stored run, in the order of its columns."""
-    told = RunDir(path).summary
-    yield from (told[key] for key in jobs.WHICH)
-    config = told["config"]
-    yield from (told["data"]["name"], config["scheme"]["name"], config["partition"]["clients"])
-    yield from (told["test_accuracy"], told["environment"]["hardware"])
-    yield from spent(told)
+    facts = RunDir(path).summary
+    yield from (facts[key] for key in jobs.WHICH)
+    config = facts["config"]
+    yield from (facts["data"]["name"], config["scheme"]["name"], config["partition"]["clients"])
+    yield from (facts["test_accuracy"], facts["environment"]["hardware"])
+    yield from spent(facts)
 
 
-def spent(told: Mapping[str, Any]) -> tuple[str, float | str, float | str]:
+def spent(facts: Mapping[str, Any]) -> tuple[str, float | str, float | str]:
     """Return of a run its network, the examples that it worked through, and its seconds on one core.
 
     They are empty for one on a GPU, one that diverged, and of a config that nobody can read any more.
     """
     try:
-        run = Run.model_validate(told["config"])
+        run = Run.model_validate(facts["config"])
     except ValidationError:
-        return told["config"]["model"]["name"], "", ""
-    if told["diverged"] or told["environment"]["device"] != "cpu":
+        return facts["config"]["model"]["name"], "", ""
+    if facts["diverged"] or facts["environment"]["device"] != "cpu":
         return jobs.network(run), "", ""
-    seconds = told["seconds"] * told["environment"]["threads"]
+    seconds = facts["seconds"] * facts["environment"]["threads"]
     return jobs.network(run), round(work(run).passes), round(seconds, 1)

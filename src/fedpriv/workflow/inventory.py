@@ -111,10 +111,10 @@ def show(folder: Path, table: str, row: str, column: str, configs: Path) -> dict
     lines = lines.loc[lines["row"] == named("row", row, lines["row"], listing)]
     if column:
         lines = lines.loc[lines["column"] == named("column", column, lines["column"], listing)]
-    told = {(one["run"], one["seed"]): (one, trace) for one, trace in summaries(folder, configs)}
+    known = {(one["run"], one["seed"]): (one, trace) for one, trace in summaries(folder, configs)}
     names = sorted({run for run in lines["run"] if run})
     # What only some of the paper's runs have, or have otherwise.
-    settings = {run: flatten(one["config"]) for (run, _), (one, _) in told.items()}
+    settings = {run: flatten(one["config"]) for (run, _), (one, _) in known.items()}
     shared = shared_settings(list(settings.values()))
     where = {(line["row"], line["column"]) for line in lines.to_dict("records")}
     return {
@@ -123,7 +123,7 @@ def show(folder: Path, table: str, row: str, column: str, configs: Path) -> dict
         "runs": {
             run: {
                 "settings": {k: v for k, v in settings[run].items() if k not in shared},
-                "seeds": {seed: facts(*told[name, seed]) for name, seed in sorted(told) if name == run},
+                "seeds": {seed: facts(*known[name, seed]) for name, seed in sorted(known) if name == run},
             }
             for run in names
             if run in settings
@@ -168,12 +168,12 @@ def deltas_joined(numbers: list[dict[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
-def facts(told: Mapping[str, Any], trace: Path) -> dict[str, Any]:
+def facts(summary: Mapping[str, Any], trace: Path) -> dict[str, Any]:
     """Return the facts that a reviewer asks of one run and seed."""
     wanted = ("identity", "results_version", "rounds", "test_accuracy", "evaluated_on", "seconds")
-    environment = told.get("environment", {})
-    return {key: told.get(key) for key in wanted} | {
-        "data": told["data"]["name"],
+    environment = summary.get("environment", {})
+    return {key: summary.get(key) for key in wanted} | {
+        "data": summary["data"]["name"],
         **{key: environment.get(key) for key in MACHINE},
         "trace": str(trace),
     }
@@ -197,9 +197,9 @@ def meaning(one: Mapping[str, Any]) -> str:
     """Return all that gives an ε its meaning; of one that is published, its δ."""
     if one["quantity"] != "epsilon" or not {"kind", "value", "delta"} <= set(one):
         return f"at δ = {one['delta']:g}" if one["quantity"] == "epsilon" and "delta" in one else ""
-    told: dict[str, Any] = {field.name: one[field.name] for field in fields(Spend) if field.name in one}
-    told |= {"epsilon": one["value"], "unmet": str(one.get("epsilon_status", "")).partition(": ")[2]}
-    return str(Spend(**told)).partition(" = ")[2].partition(" ")[2]
+    words: dict[str, Any] = {field.name: one[field.name] for field in fields(Spend) if field.name in one}
+    words |= {"epsilon": one["value"], "unmet": str(one.get("epsilon_status", "")).partition(": ")[2]}
+    return str(Spend(**words)).partition(" = ")[2].partition(" ")[2]
 
 
 def resolved(config: Path, paper: str, run: str, reference: Path) -> dict[str, Any]:
@@ -345,14 +345,14 @@ def result(path: Path) -> Result:
         if accuracies := [one for one in read if "accuracy" in one]:
             return Result(pd.concat(accuracies), {})
         raise BadInput(f"'{path}' holds no accuracies, and no other metric is compared.")
-    told = [*paired_summaries(path)]
-    if not told:
+    finished = [*paired_summaries(path)]
+    if not finished:
         raise BadInput(f"'{path}' holds no result. One is {KINDS}.")
-    lines = [(one["run"], "", "", one["seed"], one["test_accuracy"]) for one in told]
+    lines = [(one["run"], "", "", one["seed"], one["test_accuracy"]) for one in finished]
     found = pd.DataFrame(lines, columns=[*CELL, "seed", "accuracy"]).astype({"accuracy": "float64"})
     if found["seed"].duplicated().any():
         raise BadInput(f"'{path}' holds two results of a seed. Name a file instead of the folder.")
-    return Result(found, {key: str(value) for key, value in flatten(told[0]["config"]).items()})
+    return Result(found, {key: str(value) for key, value in flatten(finished[0]["config"]).items()})
 
 
 def paired_summaries(path: Path) -> Iterator[dict[str, Any]]:

@@ -56,7 +56,7 @@ class DpFtrl(Scheme):
     def planned(self, cohort: CohortLaw, population: int, rounds: int) -> Matrix:
         """Return the matrix of a run of so many rounds; without a limit everybody may come in every round."""
         times = int(cohort.facts(population, rounds).get("participations", rounds))
-        return MATRICES[self.matrix].planned(Turns(rounds, times, cohort.apart(population)), self.bands or 0)
+        return MATRICES[self.matrix].planned(Turns(rounds, times, cohort.gap(population)), self.bands or 0)
 
     def plan(self, cohort: CohortLaw, population: int, rounds: int) -> dict[str, Any] | None:
         if cohort.law not in ("spaced", "full"):

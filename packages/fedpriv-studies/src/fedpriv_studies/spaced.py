@@ -36,7 +36,7 @@ class Spaced(OfSize):
 
     def facts(self, population: int, rounds: int) -> Facts:
         most = -(-rounds * self.size // population)
-        return {"participations": most, "rounds_apart": self.apart(population)}
+        return {"participations": most, "rounds_apart": self.gap(population)}
 
-    def apart(self, population: int) -> int:
+    def gap(self, population: int) -> int:
         return population // self.size

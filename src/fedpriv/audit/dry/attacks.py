@@ -178,25 +178,12 @@ def normal_scores(counts: np.ndarray, trials: int, chance: float, rng: np.random
     return ndtri(rng.uniform(below, bdtr(counts, trials, chance)))
 
 
-def sum_score(plan: AlikeRounds, seen: np.ndarray, multipliers: np.ndarray) -> np.ndarray:
-    """Scores `[n]` of what the sums show `[T, n]` along a client's axis."""
-    return score(plan._replace(noise_multiplier=multipliers[:, None]), seen).sum(axis=0)
-
-
-def upload_score(plan: AlikeRounds, seen: np.ndarray, multipliers: np.ndarray) -> np.ndarray:
-    """Scores `[n]` of what is `seen` `[T, n]` of a client that is seen to be in a round."""
-    return np.nan_to_num((seen - 0.5) / multipliers[:, None] ** 2, nan=0.0).sum(axis=0)
-
-
-def bit_score(plan: AlikeRounds, seen: np.ndarray, multipliers: np.ndarray) -> np.ndarray:
-    """Scores `[n]` of a bit: how many of its answers `[T, n]` are right."""
-    return seen.sum(axis=0)
-
-
-def upload_scores(said: Statement, plan: AlikeRounds) -> Scores:
+def upload_scores(stated: Statement, plan: AlikeRounds) -> Scores:
     """Distribution of the score of a client that is seen to come: each time it is Gaussian."""
     come = np.arange(plan.rounds + 1)
-    chance = (come == plan.rounds) * 1.0 if said.always else binom.pmf(come, plan.rounds, plan.sampling_rate)
+    chance = (
+        (come == plan.rounds) * 1.0 if stated.always else binom.pmf(come, plan.rounds, plan.sampling_rate)
+    )
     shift = come / plan.noise_multiplier**2
     spread = np.sqrt(np.maximum(shift, 1e-300))
     reach = shift[-1] / 2 + 10 * spread[-1]
@@ -205,7 +192,7 @@ def upload_scores(said: Statement, plan: AlikeRounds) -> Scores:
     return Scores(values, *tails)
 
 
-def bit_scores(said: Statement, plan: AlikeRounds) -> Scores:
+def bit_scores(stated: Statement, plan: AlikeRounds) -> Scores:
     """Distribution of right answers, by chance and of the bit that was sent."""
     counts, gamma = np.arange(plan.rounds + 1), plan.noise_multiplier
     outside, inside = (binom.sf(counts - 1, plan.rounds, 0.5 + side * gamma) for side in (-1, 1))
@@ -213,18 +200,25 @@ def bit_scores(said: Statement, plan: AlikeRounds) -> Scores:
 
 
 class Attack(NamedTuple):
-    """An attacker: what it sees, how it scores that, and the exact law of its scores.
-
-    `scores` are of rounds that are alike, with the multiplier that hides a canary in the plan.
-    """
+    """An attacker: what it sees, how it scores that, and the exact law of its scores."""
 
     see: Callable[[Site, np.ndarray, Round, np.random.Generator], Sight]
+    # Of what is seen `[T, n]` under these multipliers `[T]` the scores `[n]`.
     score: Callable[[AlikeRounds, np.ndarray, np.ndarray], np.ndarray]
+    # Of rounds that are alike, with the multiplier that hides a canary in the plan.
     scores: Callable[[Statement, AlikeRounds], Scores]
 
 
 ATTACKS = {
-    "sum": Attack(see_sum, sum_score, lambda said, plan: scores(plan)),
-    "upload": Attack(see_uploads, upload_score, upload_scores),
-    "bit": Attack(see_bits, bit_score, bit_scores),
+    "sum": Attack(
+        see_sum,
+        lambda plan, seen, noise: score(plan._replace(noise_multiplier=noise[:, None]), seen).sum(axis=0),
+        lambda stated, plan: scores(plan),
+    ),
+    "upload": Attack(  # NaN: the client is seen not to come
+        see_uploads,
+        lambda plan, seen, noise: np.nan_to_num((seen - 0.5) / noise[:, None] ** 2, nan=0.0).sum(axis=0),
+        upload_scores,
+    ),
+    "bit": Attack(see_bits, lambda plan, seen, noise: seen.sum(axis=0), bit_scores),  # right answers
 }

@@ -53,15 +53,15 @@ def audit_mechanism(
     mechanism: AttackedMechanism, delta: float, wanted: int, confidence: float = 0.95, seed: int = 0
 ) -> Finding:
     """Return the finding of dry runs about the tightest guarantee that the mechanism's facts state."""
-    said = statement(Site(mechanism, CLIENTS, CLIENTS + EMPTY), delta)
-    ran = transcripts(mechanism, said, wanted, seed)
+    stated = statement(Site(mechanism, CLIENTS, CLIENTS + EMPTY), delta)
+    ran = transcripts(mechanism, stated, wanted, seed)
     faults = ran.faults | check_runs(ran.seen)
-    lower = lower_bound(ran, said, delta, confidence, wrong=not faults.keys().isdisjoint(NOISE))
+    lower = lower_bound(ran, stated, delta, confidence, wrong=not faults.keys().isdisjoint(NOISE))
     return Finding(
         audit="dry_run",
-        about=f"{said.about} of {mechanism.scheme.name} ({said.accountant})",
+        about=f"{stated.about} of {mechanism.scheme.name} ({stated.accountant})",
         kind="guarantee",
-        epsilon=said.epsilon,
+        epsilon=stated.epsilon,
         delta=delta,
         lower_bound=lower,
         confidence=confidence,
@@ -70,18 +70,18 @@ def audit_mechanism(
     )
 
 
-def transcripts(mechanism: AttackedMechanism, said: Statement, wanted: int, seed: int = 0) -> Transcripts:
+def transcripts(mechanism: AttackedMechanism, stated: Statement, wanted: int, seed: int = 0) -> Transcripts:
     """Return at least so many transcripts with the canary, of as many dry runs as it takes."""
-    bits = said.attack == "bit"
+    bits = stated.attack == "bit"
     site = Site(mechanism, ANSWERING, BITS) if bits else Site(mechanism, CLIENTS, CLIENTS + EMPTY)
     if site.gradient() and not site.of_examples:
         wanted = -(-wanted // SLOWER)
     times = -(-wanted // (ANSWERING * BITS // 2 if bits else CLIENTS))
     seen, before = Seen.of_nothing(site), None
-    attack, inside, outside, multipliers, faults = ATTACKS[said.attack], [], [], [], {}
+    attack, inside, outside, multipliers, faults = ATTACKS[stated.attack], [], [], [], {}
     with progress(f"dry run of {mechanism.scheme.name}", 0, times, unit="run") as report:
         for time in range(times):
-            run = dry_run(site, said, Streams(seed, f"dry run {time}"), probing=time == 0)
+            run = dry_run(site, stated, Streams(seed, f"dry run {time}"), probing=time == 0)
             noise, multiplier = run.of_each_round("noise"), run.of_each_round("multiplier")
             for scores, name in ((inside, "inside"), (outside, "outside")):
                 scores.append(attack.score(mechanism.plan, run.of_each_round(name), multiplier))
@@ -104,10 +104,10 @@ def transcripts(mechanism: AttackedMechanism, said: Statement, wanted: int, seed
     return Transcripts(seen, *scores, np.array(multipliers), faults)
 
 
-def dry_run(site: Site, said: Statement, streams: Streams, probing: bool) -> DryRun:
+def dry_run(site: Site, stated: Statement, streams: Streams, probing: bool) -> DryRun:
     """Sights of one dry run, and with `probing` the faults that probes find in its rounds."""
-    attack, population, rounds = ATTACKS[said.attack], site.population, site.mechanism.plan.rounds
-    rows = canaries(site, said.attack, streams.numpy("directions"))
+    attack, population, rounds = ATTACKS[stated.attack], site.population, site.mechanism.plan.rounds
+    rows = canaries(site, stated.attack, streams.numpy("directions"))
     memory, faults = site.mechanism.scheme.memory(site.dimension), dict[str, str]()
     facts = site.play(zero_rows(1, site.dimension), np.zeros(1, int), 1, memory, streams).facts
     sights, rng, came = [], streams.numpy("looks"), np.zeros((rounds, population))
@@ -116,12 +116,12 @@ def dry_run(site: Site, said: Statement, streams: Streams, probing: bool) -> Dry
         np.add.at(came[round - 1], ids, 1.0)
         if came[round - 1].max(initial=0.0) > 1:
             faults.setdefault("twice", f"a client is drawn more than once in round {round}")
-        if probing and said.attack != "bit":  # nothing bounds a bit, or needs to
-            faults = probe_round(site, said, round, memory, streams) | faults
-        ids = np.arange(population) if said.always else ids
+        if probing and stated.attack != "bit":  # nothing bounds a bit, or needs to
+            faults = probe_round(site, stated, round, memory, streams) | faults
+        ids = np.arange(population) if stated.always else ids
         norm = 1.0  # of a bit; else far more than the bound of the round before
-        if said.attack != "bit":
-            norm = LOUD * declared_bound(facts, said.attack, site.of_examples)
+        if stated.attack != "bit":
+            norm = LOUD * declared_bound(facts, stated.attack, site.of_examples)
             norm *= site.expected if site.of_examples else 1.0
         played = site.play(rows[ids] * norm, ids, round, memory, streams)
         memory, facts = played.memory, played.facts
@@ -129,7 +129,7 @@ def dry_run(site: Site, said: Statement, streams: Streams, probing: bool) -> Dry
     return DryRun(sights, came, faults)
 
 
-def lower_bound(ran: Transcripts, said: Statement, delta: float, confidence: float, wrong: bool) -> float:
+def lower_bound(ran: Transcripts, stated: Statement, delta: float, confidence: float, wrong: bool) -> float:
     """Return the lower bound of an attacker who knows how the score is distributed without the canary.
 
     If the noise is `wrong`, or not the same in all rounds, nobody knows that: then both sides are sampled,
@@ -137,7 +137,7 @@ def lower_bound(ran: Transcripts, said: Statement, delta: float, confidence: flo
     """
     multiplier, trials = float(np.median(ran.multipliers)), len(ran.inside)
     plan = ran.seen.site.mechanism.plan._replace(noise_multiplier=multiplier)
-    known = ATTACKS[said.attack].scores(said, plan)
+    known = ATTACKS[stated.attack].scores(stated, plan)
     if not wrong and float(np.ptp(ran.multipliers)) <= SAME * multiplier:
         threshold, log_null = known.threshold(trials, delta)
         hits = int((ran.inside >= threshold).sum())

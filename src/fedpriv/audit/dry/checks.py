@@ -34,7 +34,7 @@ class ProbedRound(NamedTuple):
     """One round of hostile uploads, and the means to play it again."""
 
     site: Site
-    said: Statement
+    stated: Statement
     round: int
     memory: Memory
     streams: Streams
@@ -44,7 +44,7 @@ class ProbedRound(NamedTuple):
     @property
     def bound(self) -> float:
         """Return the norm that a part of what is seen is declared to have at most."""
-        return declared_bound(self.played.facts, self.said.attack, self.site.of_examples)
+        return declared_bound(self.played.facts, self.stated.attack, self.site.of_examples)
 
     @property
     def rounding(self) -> float:
@@ -59,7 +59,7 @@ class ProbedRound(NamedTuple):
 
     def without(self, one: int) -> Round:
         """Return the round of a neighbour: one upload is left out or, with its noise kept, is zero."""
-        if self.said.relation != "add_remove" or self.played.facts["noise_in_sum"]:
+        if self.stated.relation != "add_remove" or self.played.facts["noise_in_sum"]:
             others = self.rows.clone()
             others[one] = 0.0
             return self.again(others)
@@ -115,7 +115,7 @@ def within_bound(probe: ProbedRound) -> str:
 def moves_by_the_bound(probe: ProbedRound) -> str:
     """Fault: one upload moves the noisy sum farther than is declared."""
     moved = max(float((probe.played.total - probe.without(one).total).norm()) for one in probe.which())
-    if moved <= probe.said.reach * probe.bound + probe.rounding:
+    if moved <= probe.stated.reach * probe.bound + probe.rounding:
         return ""
     return f"one upload moves the sum by {moved / probe.bound:.4g} times the bound"
 
@@ -148,18 +148,22 @@ PROBES: dict[str, Callable[[ProbedRound], str]] = {
 }
 
 
-def probe_of(site: Site, said: Statement, round: int, memory: Memory, streams: Streams) -> ProbedRound:
+def probe_of(site: Site, stated: Statement, round: int, memory: Memory, streams: Streams) -> ProbedRound:
     """Return the round with hostile uploads, for the bound that it has."""
     facts = site.play(zero_rows(1, site.dimension), np.zeros(1, int), round, memory, streams).facts
-    bound = declared_bound(facts, said.attack, site.of_examples) * (site.expected if site.of_examples else 1)
+    bound = declared_bound(facts, stated.attack, site.of_examples) * (
+        site.expected if site.of_examples else 1
+    )
     rows = hostile(bound, site.dimension, streams.numpy("hostile", round))
     played = site.play(rows, np.arange(len(rows)), round, memory, streams)
-    return ProbedRound(site, said, round, memory, streams, rows, played)
+    return ProbedRound(site, stated, round, memory, streams, rows, played)
 
 
-def probe_round(site: Site, said: Statement, round: int, memory: Memory, streams: Streams) -> dict[str, str]:
+def probe_round(
+    site: Site, stated: Statement, round: int, memory: Memory, streams: Streams
+) -> dict[str, str]:
     """Faults of a round, by the names of probes."""
-    probe = probe_of(site, said, round, memory, streams)
+    probe = probe_of(site, stated, round, memory, streams)
     return {name: text for name, look in PROBES.items() if (text := look(probe))}
 
 
