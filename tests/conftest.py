@@ -1,1 +1,1 @@
-from support.fixtures import committed, files, no_hurry, no_terminal, tiny  # noqa: F401
+from support.fixtures import committed, fedpriv, files, here, no_hurry, no_terminal, tiny  # noqa: F401

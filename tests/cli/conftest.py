@@ -3,7 +3,6 @@ import shutil
 import pytest
 from support.tiny import PAPER, contents, lay
 
-from fedpriv.cli import app
 from fedpriv.cli.account import account_run
 from fedpriv.cli.run import train_run
 from fedpriv.frozen import parse
@@ -13,24 +12,8 @@ from fedpriv.report.results import collect, load_results
 
 
 @pytest.fixture(autouse=True)
-def here(tmp_path, monkeypatch):
-    """An empty folder with a preset of one tiny run."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("FEDPRIV_MIRROR", raising=False)
-    return lay(tmp_path)
-
-
-@pytest.fixture
-def fedpriv(capsys):
-    """Run the program; return its exit code and the lines on stdout and stderr."""
-
-    def call(*words):
-        capsys.readouterr()
-        code = app.main(words)
-        said = capsys.readouterr()
-        return code, said.out.splitlines(), said.err.splitlines()
-
-    return call
+def within(here):
+    """Be in a folder with a preset of one tiny run."""
 
 
 @pytest.fixture

@@ -57,12 +57,6 @@ def test_a_scheme_that_stops_early_is_timed_as_far_as_it_goes():
     assert work(stopped).trained == pytest.approx(rounds * 100 * 600)
 
 
-@pytest.fixture
-def here(monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
-    return tiny.lay(tmp_path)
-
-
 def test_what_is_reckoned_is_what_training_does(here, monkeypatch):
     tiny.patch(here, rounds=5, evaluate_every=2, cohort={"rate": 1.0})
     counted = [0, 0]

@@ -58,20 +58,12 @@ def test_arrays_that_break_the_schema_are_not_written(change, wrong, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def cut(path):
-    path.write_bytes(path.read_bytes()[:-100])
-
-
-def empty(path):
-    path.write_bytes(b"")
-
-
 def foreign(path):
     npz.save_npz(path, dict(something=np.zeros(3)))
 
 
-@pytest.mark.parametrize("damage", [cut, empty, foreign, lambda path: path.unlink()])
-def test_a_damaged_file_is_bad_input_naming_it(damage, tmp_path):
+@pytest.mark.parametrize("damage", [foreign, lambda path: path.unlink()])
+def test_a_foreign_or_missing_file_is_bad_input_naming_it(damage, tmp_path):
     path = arrays.save(tmp_path / "toys.npz", make())
     damage(path)
     with pytest.raises(BadInput, match=re.escape(f"{path}: found ")):

@@ -17,12 +17,6 @@ from fedpriv.store.machine import cores
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.fixture
-def here(monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
-    return tiny.lay(tmp_path)
-
-
 def test_the_time_that_is_left_is_that_of_what_is_not_kept_and_a_gpu_takes_what_it_pays_for(here):
     tiny.write(here / "config/tiny.yaml", tiny.PRESET | {"seeds": 3, "speed": {"device": "cuda"}})
     plan = load_preset(here / "config/tiny.yaml")

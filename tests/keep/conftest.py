@@ -4,7 +4,6 @@ from pathlib import Path
 import pytest
 from support.tiny import lay
 
-from fedpriv.cli import app
 from fedpriv.cli.run import train_run
 
 RUNS = "results/tiny/tiny/runs/dp"
@@ -26,16 +25,3 @@ def here(trained, tmp_path, monkeypatch):
     folder = Path(shutil.copytree(trained, tmp_path / "here"))
     monkeypatch.chdir(folder)
     return folder
-
-
-@pytest.fixture
-def fedpriv(capsys):
-    """Run the program; return its exit code and the lines on stdout and stderr."""
-
-    def call(*words):
-        capsys.readouterr()
-        code = app.main(list(map(str, words)))
-        said = capsys.readouterr()
-        return code, said.out.splitlines(), said.err.splitlines()
-
-    return call

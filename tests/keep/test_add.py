@@ -163,9 +163,9 @@ def test_two_at_once_store_the_runs_of_both(here):
     shutil.rmtree(here / "other/tiny/tiny/runs/dp/seed0")
     arrived, go = PROCESSES.Event(), PROCESSES.Event()
     moment = partial(at_call, "fedpriv.workflow.archive", "write_index", 1, partial(held, arrived, go))
-    first = Child(here, partial(app.main, KEEP), moment)
+    first = Child(here, partial(app.main, (*KEEP, "--dirty")), moment)
     arrived.wait()
-    assert live(here, partial(app.main, ["keep", "other/tiny"])).code == 0
+    assert live(here, partial(app.main, ["keep", "other/tiny", "--dirty"])).code == 0
     go.set()
     assert first.end().code == 0 and seeds(here) == [0, 1]
     assert len((here / REFERENCE / "runs/index.csv").read_text().splitlines()) == 3

@@ -22,13 +22,6 @@ def points(axes, results, curves):
 SPEC = {"kind": "python", "function": "points", "title": "Points", "lines": {"dp": "DP"}}
 
 
-@pytest.fixture
-def here(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    tiny.lay(tmp_path)
-    return tmp_path
-
-
 def paper_with(here, source, **spec):
     (here / "config/papers/tiny/figures.py").write_text(source)
     tiny.write(here / "config/papers/tiny/paper.yaml", tiny.PAPER | {"figures": {"p": SPEC | spec}})

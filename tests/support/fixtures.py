@@ -10,7 +10,9 @@ import pytest
 from hypothesis import settings
 
 from fedpriv import data, progress
+from fedpriv.cli import app
 from fedpriv.data import photographs
+from support import tiny as small_preset
 from support.made_run import write_noise
 from support.photos import TINY, lay
 
@@ -34,6 +36,27 @@ def tiny(tmp_path, monkeypatch):
 def files(tmp_path):
     """The arrays of a dataset of noise, for the runs of `made_run`."""
     return write_noise(tmp_path / "noise.npz")
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """The working folder, empty but for a preset of one tiny run."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("FEDPRIV_MIRROR", raising=False)
+    return small_preset.lay(tmp_path)
+
+
+@pytest.fixture
+def fedpriv(capsys):
+    """Run the program; return its exit code and the lines on stdout and stderr."""
+
+    def call(*words):
+        capsys.readouterr()
+        code = app.main(list(map(str, words)))
+        printed = capsys.readouterr()
+        return code, printed.out.splitlines(), printed.err.splitlines()
+
+    return call
 
 
 @pytest.fixture(scope="session", autouse=True)

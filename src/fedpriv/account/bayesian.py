@@ -7,8 +7,8 @@ many distances log-moments are exact at some; between them a chord lies above, f
 log-moment is convex in s = Δ²/(2σ²).
 
 DEVIATION: BDP Theorem 3 prints a right-hand term that is the moment given the client is in the cohort; it
-is always the larger one and undoes the amplification by sampling. By default the left term stands for
-both directions, which it bounds; the printed term is `literal`. DEVIATION: BDP Theorem 1 (`product`)
+is always the larger one and undoes the amplification by sampling. Here the left term stands for both
+directions, which it bounds. DEVIATION: BDP Theorem 1 (`product`)
 multiplies expectations over the same client across rounds, which is no bound. `hoelder` (the exponent T
 of the authors' later code) and `panel` (the joint moment of clients followed through all rounds) stand
 beside it. DEVIATION: the authors' code takes the least ε over λ at no charge. Here δ pays for every bound

@@ -11,7 +11,7 @@ import csv
 import hashlib
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -75,17 +75,12 @@ class Manifest(Frozen):
     images: tuple[Photograph, ...]
 
 
-def identical(images: Iterable[Photograph]) -> list[list[Photograph]]:
-    """Return the groups of at least two images with the same pixels, each in the order of `images`."""
-    groups = defaultdict(list)
-    for image in images:
-        groups[image.sha256].append(image)
-    return [group for group in groups.values() if len(group) > 1]
-
-
 def count(total: int, images: Sequence[Photograph], missing: int, unreadable: int) -> Counts:
     """Return the counts of a manifest: of the `images` that are there, and of `total` rows without one."""
-    groups = identical(images)
+    same = defaultdict(list)
+    for image in images:
+        same[image.sha256].append(image)
+    groups = [group for group in same.values() if len(group) > 1]
     return Counts(
         rows=total,
         train=sum(not image.test for image in images),
@@ -148,17 +143,14 @@ def look(dataset: Photographs, folder: Path, threads: int = 0) -> Manifest:
     )
 
 
-def listing(what: str, names: Sequence[str]) -> str:
-    """Count the members of a list, and name the first ones."""
-    more = f" and {len(names) - NAMED:,} more" if len(names) > NAMED else ""
-    return f"{len(names):,} {what}: {', '.join(names[:NAMED])}{more}"
-
-
 def wrong(manifest: Manifest) -> str:
-    """Return the names of what cannot be used and why the first of it is unreadable, or the empty string."""
-    kinds = (("missing", manifest.missing), ("unreadable", tuple(manifest.unreadable)))
-    named = "; ".join(listing(what, names) for what, names in kinds if names)
-    return named + "".join(f", {why}" for why in [*manifest.unreadable.values()][:1])
+    """Return the first names of what cannot be used and why the first is unreadable, or the empty string."""
+    kinds = []
+    for what, names in (("missing", manifest.missing), ("unreadable", tuple(manifest.unreadable))):
+        if names:
+            more = f" and {len(names) - NAMED:,} more" if len(names) > NAMED else ""
+            kinds.append(f"{len(names):,} {what}: {', '.join(names[:NAMED])}{more}")
+    return "; ".join(kinds) + "".join(f", {why}" for why in [*manifest.unreadable.values()][:1])
 
 
 def write_manifest(dataset: Photographs, mirrors: Sequence[str], path: Path) -> Manifest:

@@ -107,10 +107,7 @@ def shown(text: str) -> str:
 
 def folder_of(mirror: str) -> Path:
     """Return the folder that a mirror is; one that does not exist is BadInput."""
-    try:
-        folder = Path(mirror).expanduser()
-    except RuntimeError:  # nobody has this name
-        folder = Path(mirror)
+    folder = Path(os.path.expanduser(mirror))
     if not folder.is_dir():
         raise BadInput(f"mirrors: found {shown(mirror)}, allowed: a folder that exists or a http(s) URL")
     return folder
