@@ -194,7 +194,9 @@ def test_the_same_files_give_the_same_page(results, text, tmp_path):
     assert page.write(made_page.plan(), copy / "report.html").read_text(encoding="utf-8") == text
 
 
-@pytest.mark.parametrize("file", ["rounds.parquet", "claims.csv", "tables/table1.json", "figures/curves.png"])
+@pytest.mark.parametrize(
+    "file", ["rounds.parquet", "claims.csv", "tables/table1.json", "figures/curves.json"]
+)
 def test_a_missing_file_is_named_and_nothing_is_written(results, tmp_path, file):
     copy = shutil.copytree(results, tmp_path / "copy")
     (copy / "report.html").unlink()

@@ -63,7 +63,7 @@ def value(node: ast.expr, results: Results, names: Mapping[str, Cell | float]) -
         case ast.BinOp(left=left, op=op, right=right):
             return OPERATORS[type(op)](value(left, results, names), value(right, results, names))
         case ast.UnaryOp(operand=operand):
-            return -1.0 * value(operand, results, names)
+            return value(operand, results, names) * -1.0
         case ast.Constant(value=int() | float() as number):
             return sample(number)
         case ast.Name(id=name) if not isinstance(number := names[name], Cell):

@@ -15,7 +15,6 @@ from PIL import Image
 
 from fedpriv.config.jobs import figure_names, forms
 from fedpriv.config.plan import Plan
-from fedpriv.errors import BadInput
 from fedpriv.paper.claims import OURS
 from fedpriv.paper.figures import FigureSpec
 from fedpriv.paper.paper import Paper
@@ -40,7 +39,7 @@ def write(plan: Plan, out: Path, stored: Path | None = None) -> Path:
     """Write the report of the results of a plan beside `out`, atomically; the same files give the same page.
 
     Where other data stand in for the papers' the page opens with the full-size results in the folder
-    `stored`, if there are any. A missing file is BadInput that names it.
+    `stored`, if there are any.
     """
     papers = {name: section(plan, name, out.parent / name) for name in plan.papers}
     full = {}
@@ -176,8 +175,8 @@ def table(name: str, declared: TableSpec, folder: Path) -> dict[str, Any]:
 
 def figure(name: str, declared: FigureSpec, folder: Path) -> dict[str, Any]:
     """Return a figure as a data URL with all that stands beside it: title, caption, notes, description."""
-    image = content(folder / f"figures/{name}.png")
     said = read_texts(folder / f"figures/{name}.json")
+    image = (folder / f"figures/{name}.png").read_bytes()
     # The header of a PNG says its width in bytes 16 to 20.
     width = round(PIXEL * int.from_bytes(image[16:20]))
     found = {"name": name, "place": place(declared), "url": data_url(image), "width": width}
@@ -187,11 +186,3 @@ def figure(name: str, declared: FigureSpec, folder: Path) -> dict[str, Any]:
 def place(declared: TableSpec | FigureSpec) -> str:
     """Return the name of a table or figure in the contents: its place in the paper, or its title."""
     return declared.theirs.partition(",")[0] or full_title(declared)
-
-
-def content(path: Path) -> bytes:
-    """Read a rendered file; BadInput if it is missing."""
-    try:
-        return path.read_bytes()
-    except FileNotFoundError:
-        raise BadInput(f"{path}: found no such file, allowed: a table or figure that was built") from None
