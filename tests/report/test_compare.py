@@ -187,18 +187,11 @@ def test_a_label_is_read_back_as_it_was_written(runs, declared, paper):
     assert set(LABELS) <= {re.split(" {2,}", line.strip())[0] for line in out.splitlines()}
 
 
-def test_a_count_that_is_none_is_refused(paper):
-    lines = (paper / "claims.csv").read_text().splitlines()
-    lines[1] = lines[1].rpartition(",")[0] + ",many"
-    (paper / "claims.csv").write_text("\n".join(lines))
-    with pytest.raises(BadInput, match=r"claims\.csv: found no CSV file .*many"):
-        compared_facts(paper)
-
-
-@pytest.mark.parametrize("content", [None, "", "a,b\n1,2\n"])
+@pytest.mark.parametrize("content", [None, "", "a,b\n1,2\n", "{whole},many"])
 def test_missing_or_foreign_claims_are_named(paper, content):
+    whole = (paper / "claims.csv").read_text().rstrip().rpartition(",")[0]
     (paper / "claims.csv").unlink()
     if content is not None:
-        (paper / "claims.csv").write_text(content)
+        (paper / "claims.csv").write_text(content.format(whole=whole))
     with pytest.raises(BadInput, match=r"claims\.csv"):
         compared_facts(paper)
