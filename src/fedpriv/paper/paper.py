@@ -125,7 +125,6 @@ def merge(below: Any, above: Any) -> Any:
 
 WORD = r"^[a-z0-9_]+$"
 PLACEHOLDER = re.compile(r"\{(.*?)\}")
-PART_KEYS = ("uses", "over")  # of a part or a run; all other keys are a run's
 Word = Annotated[Name, WithJsonSchema({"anyOf": [{"type": "string", "pattern": WORD}, {"type": "integer"}]})]
 Words = Annotated[tuple[Word, ...], Field(min_length=1)]
 

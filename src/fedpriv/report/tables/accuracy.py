@@ -262,13 +262,13 @@ def row_lines(
     clients = next((one.facts["clients"] for one in cells if one.ran), row.clients)
     heading = row.label or f"{clients:,}"
     heading += f" (here N = {clients:,})" * bool(row.label and clients != row.clients)
-    yield [heading, *(value_text(declared, one) for one in shown)]
+    yield [heading, *(metric_text(declared, one) for one in shown)]
     # Before an ε stands its δ, unless a note says it of all rows.
     of_all, lines = deltas_by_level(declared, declared.rows), dict[str, list[str]]()
     for level, deltas in deltas_by_level(declared, [row]).items():
         said = deltas if len(of_all[level]) > 1 else []
         head = ", ".join([WHOSE[level], *(f"δ={numbers.delta(one)}" for one in said)])
-        lines[head] = [epsilon_text(one, level) for one in shown]
+        lines[head] = [spent_text(one, level) for one in shown]
     if any(one.round for other in declared.rows for one in other.published.values()):
         lines["round"] = [round_text(one) for one in shown]
     yield from ([INDENT + head, *texts] for head, texts in lines.items() if any(texts))
@@ -285,7 +285,7 @@ def deltas_by_level(declared: AccuracyTable, rows: Iterable[Row]) -> dict[str, l
     return {level: sorted(some) for level, some in found.items()}
 
 
-def value_text(declared: AccuracyTable, one: ReadCell) -> str:
+def metric_text(declared: AccuracyTable, one: ReadCell) -> str:
     """Text of the metric in a cell, and of what is published of it, with its spread."""
     metric, digits = METRICS[declared.metric], printed_digits(declared)
     measured = metric.show(one.read["value"]) if one.ran else numbers.NONE
@@ -294,7 +294,7 @@ def value_text(declared: AccuracyTable, one: ReadCell) -> str:
     return in_brackets(UNSTABLE if one.unstable else measured, printed)
 
 
-def epsilon_text(one: ReadCell, level: str) -> str:
+def spent_text(one: ReadCell, level: str) -> str:
     """Text of an ε at a level; how much that of seeds differs is in the CSV."""
     measured = numbers.NONE if level in one.cell.free else ""
     for spent in one.spent:
