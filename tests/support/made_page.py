@@ -161,4 +161,4 @@ def write_results(folder: Path) -> Path:
         for figure, spec in figure_names(plan(), name).items():
             figures.write_figure(runs, spec, root / "figures" / figure)
         write_tables(root, built)
-    return page.write(plan(), folder / "report.html")
+    return page.write_report(plan(), folder / "report.html")

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from fedpriv.account.spend import Spend
 
 
-def place(paper: str, run: str, settings: Sequence[str], seed: int) -> Path:
+def default_place(paper: str, run: str, settings: Sequence[str], seed: int) -> Path:
     """Return where a run by itself is written, with what is set in its name."""
     name = ",".join((run, *(re.sub(r"[^\w.=+-]+", "_", one) for one in settings)))
     return Path("results/runs", paper, name, f"seed{seed}")

@@ -19,10 +19,10 @@ from pydantic import Field, ValidationError
 from fedpriv.config.run import Run
 from fedpriv.data import DATASETS
 from fedpriv.data.own import Npz
-from fedpriv.errors import BadInput, named, plain
+from fedpriv.errors import BadInput, named, plain, require_known
 from fedpriv.frozen import Frozen, Name, Thousands, mistakes, parse
 from fedpriv.local.work import Speed
-from fedpriv.paper.paper import Paper, folder_of, load_paper, merge, read_yaml
+from fedpriv.paper.paper import PAPERS, Paper, homes, load_paper, merge, read_yaml
 from fedpriv.paper.tables import accuracy_tables
 from fedpriv.store.summary import TRACE, glance_at, stored_path
 
@@ -320,7 +320,12 @@ def make_plan(
             raise BadInput(f"{where}: paper_folders: found no folder {folder}, allowed: folders of papers")
 
     # 2. The papers; every glob of the preset means a run of one.
-    read = {name: load_paper(name, folder_of(name, folders)) for name in preset.papers}
+    there = homes(*folders)
+    for name in preset.papers:
+        if beside := name not in there and PAPERS.beside(name):
+            raise BadInput(f"{where}: papers: {beside}")
+    require_known(f"{where}: papers", preset.papers, there)
+    read = {name: load_paper(name, there[name]) for name in preset.papers}
     check_globs(read, preset.only, f"{where}: only")
     check_globs(read, preset.patches, f"{where}: patches")
 

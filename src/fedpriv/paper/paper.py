@@ -125,7 +125,6 @@ def merge(below: Any, above: Any) -> Any:
 
 WORD = r"^[a-z0-9_]+$"
 PLACEHOLDER = re.compile(r"\{(.*?)\}")
-PART_KEYS = ("uses", "over")  # of a part or a run; all other keys are a run's
 Word = Annotated[Name, WithJsonSchema({"anyOf": [{"type": "string", "pattern": WORD}, {"type": "integer"}]})]
 Words = Annotated[tuple[Word, ...], Field(min_length=1)]
 
@@ -279,33 +278,18 @@ class Paper(Frozen):
 PAPERS: Registry[Path] = Registry("papers", Path, {})
 
 
-def homes(folder: Path) -> dict[str, Path]:
-    """Folder that each paper's own is in, by its name: of those in `folder` and of those of packages."""
-    found = {name: folder for name in papers_in(folder)}
-    return dict(sorted((found | {name: path.parent for name, path in PAPERS.items()}).items()))
+def homes(*folders: Path) -> dict[str, Path]:
+    """Folder that each paper's own is in, by its name: of those in `folders` and of those of packages.
 
-
-def folder_of(name: str, folders: Iterable[Path]) -> Path:
-    """One of `folders`, or of those that installed packages bring, that has the paper of that name.
-
-    None is BadInput naming the papers there are; several are BadInput naming these.
+    A paper that is in two of them is BadInput naming these.
     """
-    folders = list(dict.fromkeys(folders))
-    found = {folder.resolve(): folder for folder in folders if (folder / name / "paper.yaml").exists()}
-    if name in PAPERS:
-        found[PAPERS[name].resolve().parent] = PAPERS[name].parent
-    if len(found) > 1:
-        places = " and in ".join(map(str, found.values()))
-        raise BadInput(f"papers: found {name} in {places}, allowed: in one of them")
-    if not found and (beside := PAPERS.beside(name)):
-        raise BadInput(f"papers: {beside}")
-    if not found:
-        there = sorted({*PAPERS, *(one for folder in folders for one in papers_in(folder))})
-        places = ", ".join(map(str, folders))
-        raise BadInput(
-            f"papers: found {plain(name)}, allowed: {', '.join(there) or 'none'} (the folders in {places})"
-        )
-    return found.popitem()[1]
+    there = [(name, folder) for folder in folders for name in papers_in(folder)]
+    found: dict[str, Path] = {}
+    for name, folder in (*there, *((name, path.parent) for name, path in PAPERS.items())):
+        other = found.setdefault(name, folder)
+        if other.resolve() != folder.resolve():
+            raise BadInput(f"papers: found {name} in {other} and in {folder}, allowed: in one of them")
+    return dict(sorted(found.items()))
 
 
 def load_paper(name: str, folder: Path) -> Paper:

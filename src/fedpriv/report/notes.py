@@ -197,7 +197,7 @@ MACHINE = ("hardware", "engine", "code", "libraries")
 SHOWN = ("dataset", "rounds")  # settings with a column of their own
 
 
-def runs_table(results: Results) -> PrintedTable:
+def settings_table(results: Results) -> PrintedTable:
     """Return a line a run, with the settings in which it differs; those of all stand below, and machines."""
     machines = {letter(number): one for number, one in enumerate(unique(results.runs, MACHINE))}
     settings = {run: flatten(json.loads(config)) for run, config in unique(results.runs, ("run", "config"))}

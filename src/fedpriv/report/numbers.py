@@ -329,4 +329,5 @@ def seed_statistic(line: Number) -> Number:
 
 def display_frame(lines: Sequence[Mapping[tuple[str, str], str]]) -> pd.DataFrame:
     """Return lines of finished text, by pairs (group, name), as a frame with the columns of the first."""
-    return pd.DataFrame([list(line.values()) for line in lines], columns=pd.MultiIndex.from_tuples(lines[0]))
+    columns = [" ".join(filter(None, names)) for names in lines[0]]
+    return pd.DataFrame([list(line.values()) for line in lines], columns=columns)

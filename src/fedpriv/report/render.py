@@ -136,15 +136,12 @@ OURS = "Ours, which the paper does not have:"  # above the columns that are
 
 
 class PrintedTable(NamedTuple):
-    """A table in its three forms: the table itself, its numbers, and what to know before believing it.
-
-    Cells are finished text; a column's name is a pair (group, name).
-    """
+    """A table in its three forms: the table itself, its numbers, and what to know before believing it."""
 
     name: str
     title: str
     tidy: pd.DataFrame  # every number, unrounded, a line each
-    display: pd.DataFrame
+    display: pd.DataFrame  # of finished text
     notes: Sequence[str] = ()  # what nobody can read the table without
     items: Sequence[str] = ()  # numbered, one for every line of the table
     details: Sequence[str] = ()  # what it rests on
@@ -157,8 +154,8 @@ class PrintedTable(NamedTuple):
 
     @property
     def blocks(self) -> list[pd.DataFrame]:
-        """Return the parts of the table, with one line of column names each."""
-        return [flatten_columns(one) for one in (self.display, self.ours) if one is not None]
+        """The parts of the table."""
+        return [self.display, *([] if self.ours is None else [self.ours])]
 
 
 def write_table_files(table: PrintedTable, stem: Path) -> list[Path]:
@@ -214,13 +211,6 @@ def read_table(path: Path) -> PrintedTable:
 def escape_frame(frame: pd.DataFrame, escape: Callable[[str], str]) -> pd.DataFrame:
     """Return a frame for a medium: its texts and the names of its columns go through `escape`."""
     return frame.map(lambda cell: escape(cell) if isinstance(cell, str) else cell).rename(columns=escape)
-
-
-def flatten_columns(display: pd.DataFrame) -> pd.DataFrame:
-    """Return a table with one line of column names."""
-    if display.columns.nlevels == 1:
-        return display
-    return display.set_axis([" ".join(filter(None, names)) for names in display.columns], axis=1)
 
 
 def grids(table: PrintedTable) -> list[str]:

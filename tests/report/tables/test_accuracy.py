@@ -242,3 +242,31 @@ def test_a_published_fraction_is_at_most_1(declared):
     data["rows"][0]["published"]["dp"]["value"] = 87
     with pytest.raises(ValidationError, match=r"found 87.*accuracy as a fraction, at most 1"):
         type(declared).model_validate(data)
+
+
+def test_rows_that_have_a_label_and_runs_of_their_own_stand_under_a_heading_of_theirs(tmp_path):
+    made = {"e10_c3": 0.1, "e10_c1": 0.42, "e100_c1": 0.8}
+    runs = [
+        write_run(tmp_path, run, seed, scheme="none", final=f) for run, f in made.items() for seed in (0, 1)
+    ]
+    rows = [
+        {
+            "label": label,
+            "clients": 100,
+            "runs": {one: f"e{label}_{one}" for one in ("c3", "c1")},
+            "published": theirs,
+        }
+        for label, theirs in (("10", {"c3": 0.1173, "c1": 0.4171}), ("100", {"c3": 0.748}))
+    ]
+    columns = {"c3": {"label": "δ = 0.01 (c = 3)"}, "c1": {"label": "δ = 0.76 (c = 1)"}}
+    keys = {"place": "Evaluation", "title": "Accuracy", "heading": "ε", "columns": columns, "rows": rows}
+    table = table_of(load_results(collect(runs, tmp_path)), AccuracyTable.model_validate(keys))
+    assert table.title == "Evaluation. Accuracy" and list(table.display) == [
+        "ε",
+        *(one["label"] for one in columns.values()),
+    ]
+    assert table.display.to_numpy().tolist() == [
+        ["10", "10.1 ± 0.6 (11.73)", "42.0 ± 0.6 (41.71)"],
+        ["100", "— (74.80)", "80.0 ± 0.6"],
+    ]
+    assert "Not run in this preset: 100 (δ = 0.01 (c = 3))." in table.notes[0]

@@ -25,7 +25,7 @@ RANKING = {
 
 
 def lines(table: render.PrintedTable) -> list[dict]:
-    return render.flatten_columns(table.display).to_dict("records")
+    return table.display.to_dict("records")
 
 
 @pytest.fixture(scope="module")

@@ -110,7 +110,7 @@ def labels_of(results: pd.DataFrame, *runs: str) -> render.PrintedTable:
 
 
 def lines(table: render.PrintedTable) -> list[dict]:
-    return render.flatten_columns(table.display).to_dict("records")
+    return table.display.to_dict("records")
 
 
 def test_every_reading_of_a_gamma_stands_beside_accuracies_and_bytes(results):

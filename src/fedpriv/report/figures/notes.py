@@ -54,7 +54,7 @@ def content(results: Results, declared: FigureSpec, caption: str) -> dict[str, A
     return texts | {"notes": notes}
 
 
-def markdown(content: Mapping[str, Any], name: str) -> str:
+def figure_markdown(content: Mapping[str, Any], name: str) -> str:
     """Return the picture `name`.png with its title, its caption, its place in the paper and its notes."""
     place = escape_markdown(f"Place: {content['place']}." if content["place"] else "")
     items = "\n".join(f"- {escape_markdown(note)}" for note in content["notes"])

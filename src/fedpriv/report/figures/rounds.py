@@ -175,7 +175,7 @@ def logarithmic(axes: Axes) -> None:
     axes.yaxis.set_major_formatter(FuncFormatter(text))
 
 
-def legend(declared: RoundsFigure) -> str:
+def legend_text(declared: RoundsFigure) -> str:
     """Meanings of the lines, bands and marks."""
     said = [
         "Lines: means over seeds. Up to three seeds are drawn themselves, thin; of more the band is from "
