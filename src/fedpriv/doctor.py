@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import platform
 import shutil
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -19,9 +19,7 @@ from typing import Literal, NamedTuple
 from fedpriv.config.jobs import INDEX, Sizes, read_times
 from fedpriv.config.plan import Plan, load_preset
 from fedpriv.data.source import CREDENTIALS, mirrors
-from fedpriv.errors import no_such
-from fedpriv.paper.paper import read_yaml
-from fedpriv.progress import counted, duration
+from fedpriv.progress import duration
 from fedpriv.store.machine import cores
 from fedpriv.store.machine import engines as machine_engines
 
@@ -48,10 +46,9 @@ class Check(NamedTuple):
 def diagnose(resources: Path, timed: Path | None = None, kept: KeptOf = lambda _: ()) -> list[Check]:
     """Check all that a first run depends on; `resources` is where data lie.
 
-    `timed` is a preset, or a folder of presets: how long each trains is said, with and without the runs that
-    `kept` names.
+    `timed` is a preset: how long it trains is said, with and without the runs that `kept` names.
     """
-    files = presets(timed) if timed else []  # first: what is not there is said at once
+    plan = load_preset(timed) if timed else None  # first: what is not there is said at once
     found = [
         Check("python", "ok", f"{platform.python_version()}, {cores()} cores"),
         torch(),
@@ -59,7 +56,7 @@ def diagnose(resources: Path, timed: Path | None = None, kept: KeptOf = lambda _
         disk(resources, Path("results")),
         kaggle(resources),
     ]
-    return found + (times(files, kept) if files else [])
+    return found + ([time_of(Sizes(plan, read_times(INDEX)), kept(plan))] if plan else [])
 
 
 def torch() -> Check:
@@ -132,25 +129,6 @@ def kaggle(resources: Path) -> Check:
         said = f"{room:,.1f} GB free for {cache}, aptos takes {PHOTOGRAPHS:g} while it is unpacked"
         return Check("kaggle", "to do", f"{said}: make room, or set KAGGLEHUB_CACHE")
     return Check("kaggle", "ok", "credentials are here; accept the competition's rules once, in a browser")
-
-
-def presets(path: Path) -> list[Path]:
-    """Return the preset `path`, or those in that folder; BadInput if there is none."""
-    if path.is_file():
-        return [path]
-    found = [file for file in sorted(path.glob("*.yaml")) if "preset" in read_yaml(file)]
-    if not found:
-        raise no_such("preset", str(path), sorted(map(str, path.parent.glob("*.yaml"))))
-    return found
-
-
-def times(paths: Sequence[Path], kept: KeptOf, index: Path = INDEX) -> list[Check]:
-    """Return a line for every preset, by the `index` of the stored runs."""
-    took, found = read_times(index), list[Check]()
-    for path in counted("how long presets train", paths, "preset"):
-        plan = load_preset(path)
-        found.append(time_of(Sizes(plan, took), kept(plan)))
-    return found
 
 
 def time_of(sizes: Sizes, kept: Collection[str]) -> Check:

@@ -3,14 +3,12 @@
 import json
 from pathlib import Path
 
-import pytest
 from support import tiny
 
 from fedpriv import doctor
 from fedpriv.cli import app
-from fedpriv.config.jobs import INDEX, RATE, Sizes, Took, work
+from fedpriv.config.jobs import RATE, Sizes, Took, work
 from fedpriv.config.plan import load_preset
-from fedpriv.paper.paper import PAPERS
 from fedpriv.progress import duration
 from fedpriv.store.machine import cores
 
@@ -30,23 +28,14 @@ def test_the_time_that_is_left_is_that_of_what_is_not_kept_and_a_gpu_takes_what_
     assert doctor.time_of(Sizes(plan, Took({}, {})), ()).text.startswith(said)
 
 
-@pytest.mark.skipif("guarantees" not in PAPERS, reason="fedpriv-studies is not installed")
-def test_every_preset_of_a_folder_has_a_line_with_the_hours_of_its_papers():
-    found = doctor.times(doctor.presets(ROOT / "config"), lambda _: (), ROOT / INDEX)
-    text = {finding.name: finding.text for finding in found}
-    assert {"time demo", "time paper", "time guarantees_search"} <= set(text)
-    assert all(f"{paper} " in text["time paper"] for paper in ("bdp2019", "nbafl", "global_dp"))
-
-
 def test_the_doctor_says_it_when_asked(here, capsys):
-    assert app.main(["doctor", "--time", "config", "--json"]) == 0
+    assert app.main(["doctor", "--time", "config/tiny.yaml", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["time tiny"]["state"] == "ok" and "5 trainings" in found["time tiny"]["text"]
     assert app.main(["doctor", "--json"]) == 0
     assert "time tiny" not in json.loads(capsys.readouterr().out)
 
 
-@pytest.mark.parametrize("place", ["nowhere", "config/papers"])
-def test_a_place_without_presets_is_refused_in_one_line(place, here, capsys):
-    assert app.main(["doctor", "--time", place]) == 2
-    assert f"No preset '{place}'." in capsys.readouterr().err
+def test_a_preset_that_is_not_there_is_refused_in_one_line(here, capsys):
+    assert app.main(["doctor", "--time", "nowhere.yaml"]) == 2
+    assert capsys.readouterr().err.startswith("fedpriv: nowhere.yaml: found no readable file")

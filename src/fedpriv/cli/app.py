@@ -291,7 +291,7 @@ def doctor(
         Path | None,
         typer.Option(
             metavar="CONFIG",
-            help="A preset, or a folder of them: how long it trains, by stored runs.",
+            help="A preset: how long it trains, by stored runs.",
             autocompletion=complete.presets,
         ),
     ] = None,
