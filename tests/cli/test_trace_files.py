@@ -71,7 +71,6 @@ def test_a_trace_is_audited_beside_every_epsilon(fedpriv, trace):
         (["account", "trace.csv", "--delta", "2"], "trace.csv: delta: found 2"),
         (["account", "none.csv", "--delta", "1e-5"], "none.csv: found no such file"),
         (["account", "out", "--ignore", "lr"], "account RUN does not take --ignore"),
-        (["audit", "trace.csv", "--delta", "1e-5", "--round", "1"], "audit TRACE.csv does not take --round"),
         (
             ["audit", "trace.csv", "--delta", "1e-5", "--q", ".1"],
             "audit TRACE.csv does not take --sample-rate",

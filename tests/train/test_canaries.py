@@ -48,7 +48,6 @@ def test_the_last_model_has_moved_towards_the_canaries_that_took_part(planted):
     assert cosines[there].mean() > 0.04 > np.abs(cosines[~there].mean()) * 2
     account(planted, Deltas(delta=1e-3, instance_delta=1e-5))
     assert "final_model" in {one.audit for one in audit_run(planted)}
-    assert "final_model" not in {one.audit for one in audit_run(planted, until=4)}
 
 
 def test_canaries_of_a_run_show_a_lower_bound_under_its_epsilon(planted):

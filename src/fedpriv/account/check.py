@@ -171,10 +171,6 @@ class Trace:
         """Return the trace with these columns, or in all rounds these values."""
         return Trace({**self.columns, **{name: full_column(one, len(self)) for name, one in columns.items()}})
 
-    def until(self, last: int) -> Trace:
-        """Return the rounds until the `last` one."""
-        return Trace({name: column[:last] for name, column in self.columns.items()})
-
 
 def checked_trace(trace: pd.DataFrame | Columns | Trace, ignore: Collection[str] = ()) -> Trace:
     """Return a trace with every column that accountants read, so far as it says what they need.

@@ -20,7 +20,6 @@ from fedpriv.account.check import Trace
 from fedpriv.account.ledgers import LEDGER, spends
 from fedpriv.account.spend import Spend, mark_epsilon
 from fedpriv.account.views import View, views
-from fedpriv.errors import BadInput
 from fedpriv.streams import Streams
 
 # Beyond this share of a stated ε a lower bound refutes it: accountants round ε up, and by less.
@@ -181,11 +180,11 @@ THREATS = {
 
 @dataclass(frozen=True)
 class Known:
-    """A run until some round: what happened, how far clients were, what it cost, how it was set."""
+    """A run: what happened, how far clients were, what it cost, how it was set."""
 
     trace: Trace
     distances: dict[str, np.ndarray]
-    spends: list[Spend]  # at the last of these rounds
+    spends: list[Spend]  # at the last round
     scheme: Mapping[str, Any]  # its config
     parameters: int
     identity: str
@@ -221,25 +220,20 @@ class Known:
         return Streams(0, self.identity).numpy(f"audit {name}")
 
 
-def known_run(directory: Path, until: int | None = None) -> Known:
-    """Facts of an accounted run directory, with its distances if there are any, up to round `until`.
+def known_run(directory: Path) -> Known:
+    """Facts of an accounted run directory, with its distances if there are any.
 
-    Raises BadInput naming what is missing or corrupt, or the round that there is not.
+    Raises BadInput naming what is missing or corrupt.
     """
     from fedpriv.account.runs import run_trace  # an audit of a plain trace has no need of pyarrow
     from fedpriv.store.rundir import RunDir
 
     run = RunDir(directory)
     facts, trace, ledger = run.summary, run_trace(run), run.ledger(LEDGER)
-    distances = run.distances() if run.sources[-1].exists() else {}
-    last = len(trace) if until is None else until
-    if not 1 <= last <= len(trace):
-        raise BadInput(f"--round: found {last}, allowed: 1 to {len(trace)}, the rounds of {directory}")
     return Known(
-        trace.until(last),
-        # What has no row a round was seen when all was over, and not before.
-        {name: array[:last] for name, array in distances.items() if len(trace) in (last, len(array))},
-        spends(ledger.loc[ledger["round"] == last]),
+        trace,
+        run.distances() if run.sources[-1].exists() else {},
+        spends(ledger),
         facts.get("config", {}).get("scheme", {}),
         int(facts.get("parameters", 0)),
         str(facts.get("identity", "")),

@@ -41,12 +41,12 @@ AUDITS: dict[str, Callable[[Known], Iterator[Finding]]] = {
 }
 
 
-def audit_run(directory: Path, until: int | None = None) -> list[Finding]:
-    """Return the findings about an accounted run directory, after its last round or after `until`.
+def audit_run(directory: Path) -> list[Finding]:
+    """Return the findings about an accounted run directory.
 
     Raises BadInput naming what is missing or corrupt.
     """
-    run = known_run(directory, until)
+    run = known_run(directory)
     found = [one for audit in counted("attacking", AUDITS.values(), "audit") for one in audit(run)]
     scheme = run.scheme.get("name", "")
     if scheme in SCHEMES.own:

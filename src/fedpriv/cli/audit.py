@@ -24,10 +24,6 @@ def audit(
         Path | None,
         typer.Argument(metavar="RUN", help="A run directory, a stored run, or TRACE.csv, a plain trace."),
     ] = None,
-    until: Annotated[
-        int | None,
-        typer.Option("--round", help="After which round of a run; by default its last."),
-    ] = None,
     mechanism: Annotated[
         str,
         typer.Option(help="Instead of a run: the name of any scheme with an ε."),
@@ -65,15 +61,15 @@ def audit(
     if directory:
         given = [name for name, value in plan.items() if value is not None] + ["--set"] * bool(settings)
         if is_trace(directory):
-            take_only("audit TRACE.csv", given + ["--round"] * (until is not None), ["--delta", "--ignore"])
+            take_only("audit TRACE.csv", given, ["--delta", "--ignore"])
             at = deltas(directory, delta, None)
             from fedpriv.audit.traces import audit_trace
 
             with rows_of(directory) as trace:
                 findings = audit_trace(trace, at, ignore or ())
         else:
-            take_only("audit RUN", given + ["--ignore"] * bool(ignore), ["--delta", "--round"])
-            findings = finished(directory, until, delta, configs)
+            take_only("audit RUN", given + ["--ignore"] * bool(ignore), ["--delta"])
+            findings = finished(directory, delta, configs)
         print_findings(directory, findings, time.perf_counter() - started, as_json)
         return
     if missing := [name for name, value in {**plan, "--delta": delta}.items() if value is None]:
@@ -92,7 +88,7 @@ def audit(
         raise typer.Exit(1)
 
 
-def finished(path: Path, until: int | None, delta: float | None, configs: Path) -> list[Finding]:
+def finished(path: Path, delta: float | None, configs: Path) -> list[Finding]:
     """Audit a run directory, or a stored run; what of them is not accounted is accounted first."""
     from fedpriv.audit.finished import audit_run
     from fedpriv.cli.account import account_run
@@ -105,7 +101,7 @@ def finished(path: Path, until: int | None, delta: float | None, configs: Path) 
         counted = Deltas.counted_here(parquet.made_with(ledger))
         if delta is not None or not counted or parquet.changed_source(ledger):
             account_run(directory, delta, configs=configs)
-        return audit_run(directory, until)
+        return audit_run(directory)
 
 
 def print_findings(path: Path, findings: Sequence[Finding], took: float, as_json: bool) -> None:
