@@ -69,10 +69,13 @@ class View(NamedTuple):
     # Columns `[T]` of the trace beyond what every trace has: of the mechanism, and of how often who comes.
     facts: Mapping[str, np.ndarray] = MappingProxyType({})
 
+    def unmet_at(self, sensitivity: str) -> str:
+        """Return the assumption that fails of an ε of this view at `sensitivity`; empty if all hold."""
+        return self.unmet or ("" if sensitivity in self.certified else self.uncertified)
+
     def curve(self, epsilon: np.ndarray, order: np.ndarray, accountant: str, sensitivity: str) -> Curve:
         """Return ε at `sensitivity` after every round, with what it means in this view."""
-        unmet = self.unmet or ("" if sensitivity in self.certified else self.uncertified)
-        relation = self.relations[sensitivity]
+        unmet, relation = self.unmet_at(sensitivity), self.relations[sensitivity]
         return Curve(epsilon, order, accountant, relation, sensitivity=sensitivity, unmet=unmet)
 
     def running(self, costs: np.ndarray) -> np.ndarray:
