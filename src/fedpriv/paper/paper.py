@@ -20,7 +20,7 @@ from fedpriv.frozen import DECIMAL, DISCRIMINATORS, Count, Frozen, Name, chosen_
 from fedpriv.paper.arithmetic import pieces, runs_in
 from fedpriv.paper.claims import Claim
 from fedpriv.paper.figures import FIGURES, FigureSpec
-from fedpriv.paper.tables import TABLES, Scripted, TableSpec, accuracy_tables, resolve_tables
+from fedpriv.paper.tables import TABLES, RunsTable, Scripted, TableSpec, accuracy_tables, resolve_tables
 from fedpriv.registry import Registry
 
 FILES = ("paper.yaml", "runs.yaml", "tables.yaml", "figures.yaml", "claims.yaml")  # of a paper's folder
@@ -260,6 +260,12 @@ class Paper(Frozen):
     def _self_contained(cls, tables: Any, info: ValidationInfo) -> Any:
         return resolve_tables(tables, info.data.get("table_defaults", {}))
 
+    @field_validator("tables", mode="after")
+    @classmethod
+    def _lines_of_globs(cls, tables: dict[str, TableSpec], info: ValidationInfo) -> dict[str, TableSpec]:
+        globs = {name: one for name, one in tables.items() if isinstance(one, RunsTable) and one.match}
+        return tables | {name: one.matched(info.data.get("runs", {})) for name, one in globs.items()}
+
     @property
     def by(self) -> str:
         """Return the authors' names in one text."""
@@ -269,7 +275,7 @@ class Paper(Frozen):
         """Return the paper with these tables and figures alone, the runs that they read, and no claims."""
         tables = {name: one for name, one in self.tables.items() if name in names}
         figures = {name: one for name, one in self.figures.items() if name in names}
-        read = [one for shown in (*tables.values(), *figures.values()) for one in shown.reads(self.runs)]
+        read = [one for shown in (*tables.values(), *figures.values()) for one in shown.runs()]
         runs = {name: run for name, run in self.runs.items() if name in read}
         return self.model_copy(update={"runs": runs, "tables": tables, "figures": figures, "claims": ()})
 
@@ -309,7 +315,7 @@ def load_paper(name: str, folder: Path) -> Paper:
                 spec.find(path / f"{kind}.py", f"{path}: {kind}.{item}")
             require_known(f"{path}: {kind}.{item}", spec.runs(), paper.runs)
             named = runs_in(*pieces(spec.caption))
-            require_known(f"{path}: {kind}.{item}.caption", named, spec.reads(paper.runs))
+            require_known(f"{path}: {kind}.{item}.caption", named, spec.runs())
     for claim in paper.claims:
         tables = accuracy_tables(paper.tables)
         claim.validate_names(f"{where['claims']}: claims.{claim.id}", tables, paper.runs)

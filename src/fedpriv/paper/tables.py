@@ -63,10 +63,6 @@ class Rendered(Frozen):
         """Return the names of the runs that it reads."""
         raise NotImplementedError
 
-    def reads(self, there: Iterable[str]) -> Iterator[str]:
-        """Return the names of the runs that it reads where these are `there`."""
-        return self.runs()
-
 
 class TableSpec(Rendered):
     """A table of any kind."""
@@ -399,7 +395,7 @@ class RunsTable(TableSpec):
     lines: tuple[LabelledRun, ...] = ()
     """From top to bottom."""
     match: str = ""
-    """Glob of runs, instead of `lines`."""
+    """Glob of runs, instead of `lines`, which are then those of the paper that match."""
     reference: str = ""
     """The run that the others are held against: which config keys differ, and gains."""
     keys: tuple[str, ...] = ()
@@ -418,12 +414,14 @@ class RunsTable(TableSpec):
             raise choice_error("columns", gains, "these with a reference")
         return self
 
+    def matched(self, runs: Iterable[str]) -> "RunsTable":
+        """Return the table of a glob with lines: the reference and those of `runs` that match."""
+        found = [self.reference, *(run for run in runs if fnmatchcase(run, self.match))]
+        lines = tuple(LabelledRun(run=run, label=run) for run in dict.fromkeys(filter(None, found)))
+        return self.model_copy(update={"lines": lines})
+
     def runs(self) -> Iterator[str]:
         yield from filter(None, [self.reference, *(line.run for line in self.lines)])
-
-    def reads(self, there: Iterable[str]) -> Iterator[str]:
-        yield from self.runs()
-        yield from (run for run in there if fnmatchcase(run, self.match))
 
 
 class AuditsTable(TableSpec):

@@ -99,7 +99,9 @@ def said(table):
 
 
 def table_of(results: pd.DataFrame, kind: str, **changed: object) -> render.PrintedTable:
-    return runs_table(results, RunsTable.model_validate(DECLARED[kind] | changed), kind)
+    declared = RunsTable.model_validate(DECLARED[kind] | changed)
+    found = declared.matched(results.runs["run"].unique()) if declared.match else declared
+    return runs_table(results, found, kind)
 
 
 def labels_of(results: pd.DataFrame, *runs: str) -> render.PrintedTable:
