@@ -339,7 +339,7 @@ def gpu_pays(run: Run, seconds: float) -> bool:
 
 
 def retry_factors(attempt: int, log: Path) -> tuple[int, int]:
-    """Return how many times the minutes and the memory of its first attempt a job asks for.
+    """Return the multiples of the minutes and of the memory of its first attempt that a job asks for.
 
     Snakemake tells the attempt alone. What ended the one before is in its log: a training that is warned of
     its time limit says that it was stopped, one that takes too much memory is killed and says nothing. Of the
