@@ -116,7 +116,7 @@ def test_the_page_on_extending_writes_a_data_file_in_ten_lines_and_its_model_rea
     example("extending.md", r"import numpy as np\n\nrng")
     found = Npz(npz="mine.npz").arrays()
     assert found.x_train.shape == (1000, 3, 32, 32) and len(set(found.owner)) == 50
-    net = example("extending.md", "import torch").Net(classes=3, width=64)
+    net = example("extending.md", "from torch import nn").Net(classes=3, width=64)
     assert net(torch.from_numpy(found.x_test[:4] / np.float32(255))).shape == (4, found.classes)
 
 
