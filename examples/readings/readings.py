@@ -34,8 +34,8 @@ from fedpriv.report.notes import footnotes, preset_notes
 from fedpriv.report.numbers import STATISTIC, Number, display_frame, interval, spend_words, tidy
 from fedpriv.report.reading import (
     MEANING,
-    accuracies,
     epsilon_at,
+    evaluated,
     fact,
     last_reading,
     ledger_rows,
@@ -171,7 +171,7 @@ def targets(results: Results, declared: Wanted) -> tuple[float, float]:
     """
     moved = 0.0
     if declared.baseline:
-        ours = interval(last_reading(results, declared.baseline["run"])["accuracy"])
+        ours = interval(last_reading(results, declared.baseline["run"])["value"])
         moved = ours.mean - declared.baseline["accuracy"]  # NaN: it was not run
     return declared.dp["accuracy"] + moved, declared.bdp["accuracy"] + moved
 
@@ -195,22 +195,22 @@ def outcome(
     dp = reading_within(results, one.run, (one.moments, declared.dp["epsilon"]))
     bdp = reading_within(results, one.run, (spend, declared.bdp["epsilon"]))
     epsilon = epsilon_at(results, one.run, spend, compared_at(results, one.run, bdp, wanted[1]))
-    x = 100 * (dp["accuracy"] - wanted[0]) / declared.points
-    y = 100 * (bdp["accuracy"] - wanted[1]) / declared.points
+    x = 100 * (dp["value"] - wanted[0]) / declared.points
+    y = 100 * (bdp["value"] - wanted[1]) / declared.points
     z = (epsilon / declared.bdp["epsilon"]).map(math.log) / math.log(declared.ratio)
     return Outcome(dp, bdp, epsilon, np.sqrt(x**2 + y**2 + z**2).replace(np.inf, np.nan))
 
 
 def compared_at(results: Results, run: str, read: pd.DataFrame, wanted: float) -> pd.Series:
     """Return by seed the round at which the ε that is compared is read."""
-    evaluated = accuracies(results, run)
-    until = evaluated["seed"].map(read["round"])
+    rounds = evaluated(results, run)
+    until = rounds["seed"].map(read["round"])
     # Where no round is within the budget all are later.
-    enough = (evaluated["test_accuracy"] >= wanted) & ~(evaluated["round"] <= until)
-    seeds = evaluated["seed"]
-    later = evaluated["round"].where(enough).groupby(seeds).min()
-    last = evaluated["round"].groupby(seeds).max()
-    return read["round"].where(read["accuracy"] >= wanted, later.fillna(last))
+    enough = (rounds["value"] >= wanted) & ~(rounds["round"] <= until)
+    seeds = rounds["seed"]
+    later = rounds["round"].where(enough).groupby(seeds).min()
+    last = rounds["round"].groupby(seeds).max()
+    return read["round"].where(read["value"] >= wanted, later.fillna(last))
 
 
 def readings_table(results: Results, declared: Wanted, name: str) -> render.PrintedTable:
@@ -270,7 +270,7 @@ def numbers_of(
     for estimator, column in BDP.items():
         read = outcome(own, declared, one, wanted, estimator)
         found += outcome_numbers(own, declared, one, read, estimator, column)
-    found.append(number((END, ACCURACY), "accuracy", last_reading(own, one.run)["accuracy"], numbers.percent))
+    found.append(number((END, ACCURACY), "accuracy", last_reading(own, one.run)["value"], numbers.percent))
     found.append(epsilon(own, one, (END, "ε, moments"), one.moments))
     found += [epsilon(own, one, (END, label), one.estimate(name)) for name, label in ENDS.items()]
     return [key | one for one in found]
@@ -286,7 +286,7 @@ def outcome_numbers(
         cells = {"DP": (declared.dp, read.dp, one.moments)} | cells
     for label, (pair, at, counted) in cells.items():
         group = budget(label, pair)
-        yield number((group, ACCURACY), "accuracy", at["accuracy"], numbers.percent, label)
+        yield number((group, ACCURACY), "accuracy", at["value"], numbers.percent, label)
         yield number((group, "round"), "round", at["round"], numbers.round_range, label)
         yield epsilon(own, one, (group, "ε"), counted, at["round"], label)
     group = budget(column, declared.bdp)

@@ -18,7 +18,7 @@ from pydantic import (
     WithJsonSchema,
     model_validator,
 )
-from pydantic_core import InitErrorDetails, PydanticCustomError
+from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError, core_schema
 
 from fedpriv.errors import BadInput, plain, short_repr, together
 from fedpriv.registry import Registry, packages
@@ -56,6 +56,16 @@ def _misread(text: str) -> bool:
     except ValueError:
         return False
     return not DECIMAL.fullmatch(text.strip())
+
+
+class OneOf:
+    """The mark of a text that is one of some names, for `Annotated`: a `Literal` of what a dict holds."""
+
+    def __init__(self, names: Iterable[str]):
+        self.names = [*names]
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> CoreSchema:
+        return core_schema.literal_schema(self.names)
 
 
 NUMBER = BeforeValidator(_number)

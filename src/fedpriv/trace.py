@@ -64,6 +64,39 @@ MECHANISMS: Registry[Released] = Registry(
     },
 )
 
+
+class Evaluated(NamedTuple):
+    """A number that is measured where a model is evaluated: column `test_<name>` of the trace."""
+
+    meaning: str
+    label: str  # in tables, figures and captions
+    losses: tuple[str, ...]  # of the suite, with which a run may ask for it
+    digits: int | None = None  # after the point; None: a fraction, printed in percent
+    less: bool = False  # is better
+
+
+CLASSES = ("cross_entropy", "binary_cross_entropy")
+# A new one is a line here and a function in `fedpriv.train.evaluate`. Accuracy is measured in every run.
+EVALUATED = {
+    "accuracy": Evaluated("accuracy after the round; NaN where it was not evaluated", "accuracy", CLASSES),
+    "perplexity": Evaluated(
+        "exp of the mean cross-entropy there; NaN, as in the next five, if not asked for",
+        *("perplexity", ("cross_entropy",), 2, True),
+    ),
+    "auroc": Evaluated("area under the ROC curve, the mean over classes", "AUROC", CLASSES),
+    "f1": Evaluated("F1 score, the mean over classes", "F1", CLASSES),
+    "error": Evaluated(
+        "mean absolute error of predicted numbers", "mean absolute error", ("mean_squared_error",), 3, True
+    ),
+    "worst_owner": Evaluated(
+        "accuracy of the owner of test examples who has the least", "least accuracy of an owner", CLASSES
+    ),
+    "owner_std": Evaluated(
+        "std of accuracy over these owners", "std of accuracy over owners", CLASSES, less=True
+    ),
+}
+ASKED = tuple(name for name in EVALUATED if name != "accuracy")  # where `evaluation.metrics` says so
+
 COLUMNS = {
     "round": TraceColumn("int64", "1, 2, ..."),
     "scheme": TraceColumn("str", "what was run"),
@@ -179,24 +212,13 @@ COLUMNS = {
     "norm_max": TraceColumn("float64", "their largest norm"),
     "server_learning_rate": TraceColumn("float64", "the server's rate"),
     "train_loss": TraceColumn("float64", "mean loss of the cohort"),
-    "test_accuracy": TraceColumn("float64", "accuracy after the round; NaN where it was not evaluated"),
+    "test_accuracy": TraceColumn("float64", EVALUATED["accuracy"].meaning),
     "test_accuracy_drawn": TraceColumn("float64", "that of some sampled clients' own weights", later=True),
     "test_loss": TraceColumn("float64", "mean loss on the test split"),
-    "test_perplexity": TraceColumn(
-        "float64",
-        "exp of the mean cross-entropy there; NaN, as in the next five, if not asked for",
-        math.nan,
-        later=True,
-    ),
-    "test_auroc": TraceColumn(
-        "float64", "area under the ROC curve, the mean over classes", math.nan, later=True
-    ),
-    "test_f1": TraceColumn("float64", "F1 score, the mean over classes", math.nan, later=True),
-    "test_error": TraceColumn("float64", "mean absolute error of predicted numbers", math.nan, later=True),
-    "test_worst_owner": TraceColumn(
-        "float64", "accuracy of the owner of test examples who has the least", math.nan, later=True
-    ),
-    "test_owner_std": TraceColumn("float64", "std of accuracy over these owners", math.nan, later=True),
+    **{
+        f"test_{name}": TraceColumn("float64", EVALUATED[name].meaning, math.nan, later=True)
+        for name in ASKED
+    },
     "seconds": TraceColumn("float64", "time the round took: measured, never the same twice"),
     "peak_mib": TraceColumn("float64", "largest memory so far: measured"),
 }

@@ -162,34 +162,6 @@ def test_a_run_that_cannot_be_is_refused_with_what_could(refused, here, wrong, n
     assert all(word in line for word in named)
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"other": {"rouns": 1}},
-        {"other": {"uses": ["nothing"]}},
-        {"other": {"over": 3}},
-        {"o_{n}": {"over": {"n": ["A b"]}}},
-    ],
-    ids=str,
-)
-def test_a_mistake_in_another_run_leaves_a_run_alone(wrong, lines, fedpriv, here):
-    paper_of(here, **wrong)
-    code, out, err = fedpriv(*RUN)
-    assert code == 0 and "trained" in out[0] and not any("found" in line for line in err)
-    assert lines(*STEP)
-
-
-def test_a_mistake_in_a_table_or_another_family_leaves_a_run_alone(fedpriv, here):
-    paper_of(here, **{"n{n}": {"over": {"n": [4, 5]}}, "m{n}": {"over": {"n": [4, 5]}, "rouns": 2}})
-    words = list(RUN)
-    words[words.index("dp")] = "n4"
-    assert fedpriv(*words)[0] == 0
-    paper = copy.deepcopy(PAPER)
-    paper["tables"]["table1"]["kind"] = "pie"
-    write(here / "config/papers/tiny/paper.yaml", paper)
-    assert fedpriv(*RUN[:-1], "another")[0] == 0
-
-
 def test_nothing_heavy_is_imported_before_a_mistake_is_told(here):
     paper_of(here, dp={"rounds": 0})
     code = (

@@ -22,7 +22,6 @@ OF_REFERENCE = [
     "list papers --paper bdp2019",
     "list runs --paper bdp2019",
     "list tables",
-    "show",
     "show bdp2019",
     "show bdp2019 table2 100",
     "show bdp2019 table2 100 dp",

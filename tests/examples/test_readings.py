@@ -131,7 +131,7 @@ def test_a_reading_whose_clip_bound_is_below_the_largest_norm_is_refused_and_has
     (line,) = table.tidy.loc[table.tidy["noise_multiplier"] == 3.0].to_dict("records")
     assert line["status"] == "clipped: an update of norm 1.2 in round 1 is longer than C = 1"
     assert np.isnan(line["value"])
-    shown = render.flatten_columns(table.display).to_dict("records")[-1]
+    shown = table.display.to_dict("records")[-1]
     assert shown["Run"] == "run_a (clipped: train it)" and shown["BDP, ε ≤ 2 d"] == ""
     assert any(note.startswith("Clipped, 1") for note in table.notes)
 

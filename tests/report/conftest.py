@@ -17,13 +17,13 @@ def declared() -> AccuracyTable:
         "bdp": {"label": "BDP", "spend": "bayesian product remove_mean"},
     }
     published = {
-        "dp": {"accuracy": 0.45, "epsilon": 6.0, "delta": 1e-3},
-        "bdp": {"accuracy": 0.88, "epsilon": 4.0, "delta": 1e-3},
+        "dp": {"value": 0.45, "epsilon": 6.0, "delta": 1e-3},
+        "bdp": {"value": 0.88, "epsilon": 4.0, "delta": 1e-3},
     }
     rows = [
         {
             "clients": clients,
-            "baseline": {"run": f"n{clients}_none", "accuracy": 0.97},
+            "baseline": {"run": f"n{clients}_none", "value": 0.97},
             "run": f"n{clients}_dp",
             "published": published,
         }
@@ -84,7 +84,7 @@ def joint() -> AccuracyTable:
         {
             "label": label,
             "clients": 100,
-            "baseline": {"run": f"{name}_none", "accuracy": 0.7},
+            "baseline": {"run": f"{name}_none", "value": 0.7},
             "runs": {column: f"{name}_{column}" for column in columns},
             "published": {"dp": 0.42, "bdp": 0.64},
             "budgets": {

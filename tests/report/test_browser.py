@@ -176,7 +176,7 @@ def test_the_first_screen_of_the_report_says_what_came_out_in_a_number_or_a_pict
     page = opened(viewport={"width": width, "height": 900})
     picture = page.locator("header img").first.bounding_box()
     assert page.locator("h1").count() == 1 and picture["y"] + picture["height"] < 900
-    assert re.search(r"\d+ published accuracies: ", page.locator("header .summary").first.inner_text())
+    assert re.search(r"\d+ published numbers: ", page.locator("header .summary").first.inner_text())
 
 
 @pytest.mark.parametrize("width", [1400, 390])

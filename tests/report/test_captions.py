@@ -33,12 +33,12 @@ def captioned(declared, text):
 
 
 def test_a_place_holds_what_was_measured_over_seeds_with_its_unit(results, declared):
-    accuracy = percent(last_reading(results, "n100_dp")["accuracy"])
+    accuracy = percent(last_reading(results, "n100_dp")["value"])
     assert caption(results, captioned(declared, "DP has {accuracy(n100_dp)}.")) == f"DP has {accuracy} %."
     counted = SpendSelector(accountant="moments", sensitivity="C")
     spent = epsilon_of_seeds(epsilon_at(results, "n100_dp", counted), "guarantee")
     assert caption(results, captioned(declared, '{epsilon(n100_dp, "moments C")}')) == spent
-    lead = last_reading(results, "n100_none")["accuracy"] - last_reading(results, "n100_dp")["accuracy"]
+    lead = last_reading(results, "n100_none")["value"] - last_reading(results, "n100_dp")["value"]
     text = "{accuracy(n100_none) - accuracy(n100_dp)} points"
     assert caption(results, captioned(declared, text)) == f"{percent(lead)} points"
 

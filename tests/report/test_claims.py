@@ -106,10 +106,6 @@ def test_what_decides_a_comparison_decides_its_negation_the_other_way_round(foun
     assert decision_of_margins(-found) == NEGATED[decision_of_margins(found)]
 
 
-def equal(apart, margin):
-    return decision_of_margins(np.column_stack([apart + margin, margin - apart]))
-
-
 @given(st.floats(-1, 1))
 def test_an_interval_on_the_threshold_decides_nothing(width):
     assert decision_of_margins(np.array([-width, width])) == UNDECIDED

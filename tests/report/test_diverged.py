@@ -35,8 +35,8 @@ def results_of(tmp_path, round, seeds=(0,)):
 
 def test_the_end_of_a_diverged_seed_is_below_everything(tmp_path):
     read = last_reading(results_of(tmp_path, 5), "n100_dp")
-    assert read.loc[0, "accuracy"] == DIVERGED and read.loc[0, "round"] == 5
-    assert read.loc[1, "accuracy"] == pytest.approx(0.901)
+    assert read.loc[0, "value"] == DIVERGED and read.loc[0, "round"] == 5
+    assert read.loc[1, "value"] == pytest.approx(0.901)
 
 
 @pytest.mark.parametrize("seeds", [(0,), (0, 1)])
@@ -44,15 +44,15 @@ def test_a_seed_that_diverged_before_it_was_evaluated_is_not_forgotten(seeds, tm
     frame = results_of(tmp_path, 1, seeds)
     for read in (last_reading(frame, "n100_dp"), best_drawn(frame, "n100_dp")):
         assert list(read.index) == [0, 1]
-        assert list(read.loc[list(seeds), "accuracy"]) == [DIVERGED] * len(seeds)
+        assert list(read.loc[list(seeds), "value"]) == [DIVERGED] * len(seeds)
 
 
 @pytest.mark.parametrize("epsilon, gone", [(3.0, False), (100.0, True)])
 def test_a_budget_that_ends_earlier_is_read_as_it_was_then(epsilon, gone, tmp_path):
     spend = SpendSelector.model_validate({"accountant": "moments"})
     read = reading_within(results_of(tmp_path, ROUNDS // 2), "n100_dp", (spend, epsilon))
-    assert (read.loc[0, "accuracy"] == DIVERGED) == gone
-    assert read.loc[1, "accuracy"] > 0
+    assert (read.loc[0, "value"] == DIVERGED) == gone
+    assert read.loc[1, "value"] > 0
 
 
 @pytest.mark.parametrize("seeds, words", [((0, 1), "diverged"), ((1,), "diverged (1 of 2 seeds)")])

@@ -163,7 +163,7 @@ def test_what_a_table_reads_off_is_a_dot_beside_what_is_published(results):
     dots = [line for line in axes.get_lines() if line.get_linestyle() == "None" and len(line.get_xdata())]
     places = [(float(dot.get_xdata()[0]), float(dot.get_ydata()[0])) for dot in dots]
     assert places == [
-        pytest.approx((read["round"], 100 * read["accuracy"])),
+        pytest.approx((read["round"], 100 * read["value"])),
         pytest.approx((read["round"], 78)),
         pytest.approx((20, 80)),
     ]

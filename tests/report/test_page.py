@@ -82,7 +82,7 @@ def test_what_is_published_stands_beside_what_was_reproduced(text, results):
 def test_a_page_of_other_data_opens_with_the_stored_results_if_there_are_any(results, tmp_path):
     copy = shutil.copytree(results, tmp_path / "copy")
     for there, said in ((results, 1), (tmp_path / "nowhere", 0)):
-        text = page.write(made_page.plan(), copy / "report.html", there).read_text(encoding="utf-8")
+        text = page.write_report(made_page.plan(), copy / "report.html", there).read_text(encoding="utf-8")
         top = text.partition("</header>")[0]
         assert top.count("The stored results at full size") == said
         if said:
@@ -191,16 +191,18 @@ def test_text_is_text_and_never_markup(text):
 def test_the_same_files_give_the_same_page(results, text, tmp_path):
     copy = shutil.copytree(results, tmp_path / "copy")
     (copy / "report.html").unlink()
-    assert page.write(made_page.plan(), copy / "report.html").read_text(encoding="utf-8") == text
+    assert page.write_report(made_page.plan(), copy / "report.html").read_text(encoding="utf-8") == text
 
 
-@pytest.mark.parametrize("file", ["rounds.parquet", "claims.csv", "tables/table1.json", "figures/curves.png"])
+@pytest.mark.parametrize(
+    "file", ["rounds.parquet", "claims.csv", "tables/table1.json", "figures/curves.json"]
+)
 def test_a_missing_file_is_named_and_nothing_is_written(results, tmp_path, file):
     copy = shutil.copytree(results, tmp_path / "copy")
     (copy / "report.html").unlink()
     (copy / "small" / file).unlink()
     with pytest.raises(BadInput, match=file):
-        page.write(made_page.plan(), copy / "report.html")
+        page.write_report(made_page.plan(), copy / "report.html")
     assert not (copy / "report.html").exists()
 
 
@@ -226,9 +228,11 @@ def test_every_file_and_page_that_is_named_is_a_link_to_it(text, results):
 def test_what_was_trained_here_and_what_was_stored_is_said_and_no_raw_revision(results, text, tmp_path):
     runs = sum(len(pd.read_parquet(path)) for path in results.glob("*/runs.parquet"))
     assert f"0 of {runs} runs are of trees with uncommitted changes" in words(text)
-    assert page.code(["1+a", "1+a-dirty", "1+b"]).startswith("2 versions; 1 of 3 runs")
+    assert page.code_words(["1+a", "1+a-dirty", "1+b"]).startswith("2 versions; 1 of 3 runs")
     for seed, stored in enumerate(({}, {"stored": "elsewhere"}, {"stored": "elsewhere"})):
         summary = tmp_path / f"small/runs/dp/seed{seed}/summary.json"
         summary.parent.mkdir(parents=True)
         summary.write_text(json.dumps(stored))
-    assert page.trained(["small"], tmp_path).startswith("Trained here: 1 of 3 runs; the others are stored")
+    assert page.trained_words(["small"], tmp_path).startswith(
+        "Trained here: 1 of 3 runs; the others are stored"
+    )

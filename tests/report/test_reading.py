@@ -20,7 +20,7 @@ TOTAL = SPENDS["moments", "", "", "C", ""]
 def test_within_a_budget_the_last_evaluated_affordable_round_is_read(results, budget, round):
     read = reading_within(results, "n100_dp", (MOMENTS, budget))
     assert list(read["round"]) == [round] * 3
-    assert read["accuracy"].tolist() == pytest.approx(
+    assert read["value"].tolist() == pytest.approx(
         [(0.9 + seed / 1000) * round / ROUNDS for seed in range(3)]
     )
 
@@ -63,7 +63,7 @@ def test_the_best_round_of_drawn_clients_is_chosen_by_each_seed(tmp_path):
     ]
     read = best_drawn(load_results(collect(runs, tmp_path)), "bits")
     assert read["round"].tolist() == [10, ROUNDS]
-    assert read["accuracy"].tolist() == pytest.approx([0.95, 0.901])
+    assert read["value"].tolist() == pytest.approx([0.95, 0.901])
 
 
 def test_where_no_clients_were_drawn_the_server_is_read_at_its_best_round(results):

@@ -5,7 +5,7 @@ import pytest
 from support.made_runs import write_run
 
 from fedpriv.report import render
-from fedpriv.report.notes import runs_table
+from fedpriv.report.notes import settings_table
 from fedpriv.report.results import collect, load_results
 
 PHOTOS = {"data": "photos", "stand_in_for": "aptos", "note": "Of a network."}
@@ -19,7 +19,7 @@ def table(tmp_path):
         for run, scheme in (("plain", "none"), ("private", "client_dp"))
         for seed in range(2)
     ]
-    return runs_table(load_results(collect(made, tmp_path)))
+    return settings_table(load_results(collect(made, tmp_path)))
 
 
 def test_a_line_has_the_settings_in_which_a_run_differs_and_no_others(table):

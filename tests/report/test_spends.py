@@ -8,21 +8,24 @@ from fedpriv.paper.spends import SpendInWords, SpendSelector
 read = TypeAdapter(SpendInWords).validate_python
 
 
-def test_words_mean_the_columns_they_belong_to_in_any_order():
-    spend = read("remove_sum bayesian hoelder")
-    assert spend.key == ("bayesian", "hoelder", "remove_sum", "", "")
-
-
-def test_what_is_not_said_is_the_usual():
-    assert read("pld").key == ("pld", "", "", "C", "")
-
-
-def test_of_bits_every_upload_is_seen_unless_it_is_said_that_their_sum_is():
-    assert read("bit exact").key == ("exact", "", "", "bit", "upload")
-    assert read("bits rdp").key == ("rdp", "", "", "bits", "upload")
-    assert read("sum rdp bits").key == ("rdp", "", "", "bits", "sum")
-    assert read("all rdp").key == ("rdp", "", "", "all", "upload")
-    assert read("upload rdp").key == ("rdp", "", "", "C", "upload")
+@pytest.mark.parametrize(
+    ("words", "key", "text"),
+    [
+        ("remove_sum bayesian hoelder", "bayesian/hoelder/remove_sum//", "bayesian, hoelder, remove_sum"),
+        ("pld", "pld///C/", "pld, sensitivity C"),  # what is not said is the usual
+        ("moments sequential", "moments///C/sequential", "sequential moments, sensitivity C"),
+        # Of bits every upload is seen, unless it is said that their sum is.
+        ("bit exact", "exact///bit/upload", "upload exact, one bit"),
+        ("bits rdp", "rdp///bits/upload", "upload rdp, all bits"),
+        ("sum rdp bits", "rdp///bits/sum", "sum rdp, all bits"),
+        ("all rdp", "rdp///all/upload", "upload rdp, everything sent"),
+        ("upload rdp", "rdp///C/upload", "upload rdp, sensitivity C"),
+    ],
+)
+def test_words_mean_the_columns_they_belong_to_in_any_order_and_are_said_in_one(words, key, text):
+    spend = read(words)
+    assert "/".join(spend.key) == key and str(spend) == text
+    assert spend.kind == ("estimate" if spend.accountant == "bayesian" else "guarantee")
 
 
 def test_a_spend_survives_being_written_as_data():
@@ -60,17 +63,6 @@ def test_a_spend_says_all_that_tells_it_from_others():
         )
     }
     assert len(texts) == 18
-
-
-def test_the_accounting_comes_first():
-    assert str(read("moments sequential")) == "sequential moments, sensitivity C"
-    assert str(read("parallel bayesian hoelder remove_sum")) == "parallel bayesian, hoelder, remove_sum"
-    assert str(read("moments")) == "moments, sensitivity C"
-
-
-def test_only_the_bayesian_accountant_estimates():
-    assert read("moments").kind == "guarantee"
-    assert read("bayesian product remove_mean").kind == "estimate"
 
 
 @pytest.mark.parametrize(

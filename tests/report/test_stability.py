@@ -31,9 +31,7 @@ def results(*seeds):
 def reading(results, *rounds):
     """Return the reading at these rounds, one a seed."""
     table = results.rounds.pivot(index="seed", columns="round", values="test_accuracy")
-    return pd.DataFrame(
-        {"round": rounds, "accuracy": [table.loc[seed, at] for seed, at in enumerate(rounds)]}
-    )
+    return pd.DataFrame({"round": rounds, "value": [table.loc[seed, at] for seed, at in enumerate(rounds)]})
 
 
 def why(results, *rounds):

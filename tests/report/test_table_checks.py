@@ -138,7 +138,7 @@ SUM = 'epsilon({0}"sum moments C") <= epsilon({0}"upload moments C")'
         ),
         (SUM.format(""), {}, "Photographs: column with a private run: found run", "dp, dpsgd, bdp"),
         (SUM.format("baseline, "), {}, "column with a private run: found baseline", "dp, dpsgd, bdp"),
-        (REACHED.format("dpsgd"), {}, "column with a published accuracy: found dpsgd", "baseline, dp, bdp"),
+        (REACHED.format("dpsgd"), {}, "column with a published number: found dpsgd", "baseline, dp, bdp"),
         (
             "spent(baseline) <= 8.5",
             {"tables": ["table1"]},

@@ -37,14 +37,13 @@ ANY = st.text(max_size=40) | st.text(alphabet=MARKS, max_size=30)
 
 def table(title="title"):
     """Return a table of every text, as a cell, a detail and a note."""
-    cells = pd.DataFrame({("", "Text"): NASTY, ("group", "No."): list(map(str, range(len(NASTY))))})
-    return render.PrintedTable("name", title, cells.droplevel(0, axis=1), cells, NASTY, DETAILS)
+    cells = pd.DataFrame({"Text": NASTY, "group No.": list(map(str, range(len(NASTY))))})
+    return render.PrintedTable("name", title, cells, cells, NASTY, DETAILS)
 
 
 def wide():
     """Return a table of which every text is a heading."""
-    headings = pd.MultiIndex.from_tuples([("", text) for text in NASTY])
-    cells = pd.DataFrame([["cell"] * len(NASTY)], columns=headings)
+    cells = pd.DataFrame([["cell"] * len(NASTY)], columns=NASTY)
     return render.PrintedTable("name", "title", cells, cells, [])
 
 

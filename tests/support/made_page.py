@@ -20,11 +20,11 @@ BUDGETS = {
     "rows": [
         {
             "clients": clients,
-            "baseline": {"run": f"n{clients}_none", "accuracy": 0.97},
+            "baseline": {"run": f"n{clients}_none", "value": 0.97},
             "run": f"n{clients}_dp",
             "published": {
-                "dp": {"accuracy": 0.45, "epsilon": 6.0, "delta": 1e-3},
-                "bdp": {"accuracy": 0.88, "epsilon": 4.0, "delta": 1e-3},
+                "dp": {"value": 0.45, "epsilon": 6.0, "delta": 1e-3},
+                "bdp": {"value": 0.88, "epsilon": 4.0, "delta": 1e-3},
             },
         }
         for clients in (100, 1000)
@@ -38,7 +38,7 @@ BOTH = {
         {
             "label": f"Photographs ({number})",
             "clients": 100,
-            "baseline": {"run": "photos_none", "accuracy": 0.7},
+            "baseline": {"run": "photos_none", "value": 0.7},
             "runs": {"dp": "photos_dp", "dpsgd": "photos_dpsgd", "bdp": "photos_bdp"},
             "published": {"dp": 0.42, "bdp": 0.64},
             "budgets": {"client": {"epsilon": 1, "delta": 1e-3}, "instance": {"epsilon": 0.1, "delta": 1e-5}},
@@ -161,4 +161,4 @@ def write_results(folder: Path) -> Path:
         for figure, spec in figure_names(plan(), name).items():
             figures.write_figure(runs, spec, root / "figures" / figure)
         write_tables(root, built)
-    return page.write(plan(), folder / "report.html")
+    return page.write_report(plan(), folder / "report.html")

@@ -5,9 +5,9 @@ def tiny_paper(name, runs, baseline="plain", private="private", clients=100, **o
     """Return a paper of these runs; its table reads `baseline` and `private`, the rest `private` alone."""
     row = {
         "clients": clients,
-        "baseline": {"run": baseline, "accuracy": 0.9},
+        "baseline": {"run": baseline, "value": 0.9},
         "run": private,
-        "published": {"dp": {"accuracy": 0.8, "epsilon": 8.0, "delta": 1e-3}},
+        "published": {"dp": {"value": 0.8, "epsilon": 8.0, "delta": 1e-3}},
     }
     table = {
         "kind": "accuracy",

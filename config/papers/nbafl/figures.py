@@ -26,7 +26,7 @@ def sweep(axes, results, curves):
         schemes = [config_of(results, run)["scheme"] for run in runs]
         places = np.array([float(one["epsilon"]) / float(one["constant"]) for one in schemes])
         places *= APART ** (number - (len(labels) - 1) / 2)  # so that none hides another
-        found = [100 * last_reading(results, run)["accuracy"] for run in runs]
+        found = [100 * last_reading(results, run)["value"] for run in runs]
         style |= {"linestyle": "none"}
         means = [seeds.mean() for seeds in found]
         axes.plot(places, means, **style, label=escape_figure(label), markersize=4)

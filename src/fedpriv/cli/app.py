@@ -230,10 +230,10 @@ def run(
     A killed run goes on where it was. What is --set is checked as any config; the run keeps its name and
     its streams of randomness, so that it can be compared by seed, and has an identity and folder of its own.
     """
-    from fedpriv.cli.run import place, spends_of, train_run
+    from fedpriv.cli.run import default_place, spends_of, train_run
 
     settings = settings or []
-    out = out or place(paper, run, settings, seed)
+    out = out or default_place(paper, run, settings, seed)
     faster = {"device": device, "threads": threads, "dtype": dtype}
     there = None if again else reference
     done = train_run(config, paper, run, seed, out, resources, faster, there, papers or (), nested(settings))

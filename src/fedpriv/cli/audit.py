@@ -74,7 +74,7 @@ def audit(
         else:
             take_only("audit RUN", given + ["--ignore"] * bool(ignore), ["--delta", "--round"])
             findings = finished(directory, until, delta, configs)
-        show(directory, findings, time.perf_counter() - started, as_json)
+        print_findings(directory, findings, time.perf_counter() - started, as_json)
         return
     if missing := [name for name, value in {**plan, "--delta": delta}.items() if value is None]:
         raise BadInput(f"{missing[0]} is missing: a number, of --mechanism {mechanism}.")
@@ -108,7 +108,7 @@ def finished(path: Path, until: int | None, delta: float | None, configs: Path) 
         return audit_run(directory, until)
 
 
-def show(path: Path, findings: Sequence[Finding], took: float, as_json: bool) -> None:
+def print_findings(path: Path, findings: Sequence[Finding], took: float, as_json: bool) -> None:
     """Print findings, and end with exit code 1 where one refutes a guarantee."""
     from fedpriv.audit.finding import broken_guarantees
 

@@ -90,7 +90,7 @@ def published(paper: Path) -> list[Table | str]:
     from fedpriv.report.render import read_table
 
     parts: list[Table | str] = []
-    every, main = claims.published_accuracies(paper), list[str]()
+    every, main = claims.published_words(paper), list[str]()
     for name in dict.fromkeys(line[0] for line in every):
         lines: list[Any] = [dict(zip(CELL, line[1:], strict=True)) for line in every if line[0] == name]
         table = read_table(paper / f"tables/{name}.json")
@@ -98,7 +98,7 @@ def published(paper: Path) -> list[Table | str]:
         ours = "" if table.main else " (ours: not counted)"
         parts += [Table(f"{name}{ours}: {table.title}", lines, once=False), ""]
     if every:
-        parts += [f"{len(main)} published accuracies (%): {verdict_counts(main)}.", ""]
+        parts += [f"{len(main)} published numbers: {verdict_counts(main)}.", ""]
     verdicts = [
         {
             "claim": claim["claim"],

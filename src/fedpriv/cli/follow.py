@@ -36,7 +36,7 @@ IDLE = 10  # seconds after which a workflow that was told to end, and of which n
 ENVIRONMENT = {"PYTHONUTF8": "1", "PYTHONIOENCODING": "utf-8", "PYTHONSAFEPATH": "1"}
 
 
-def opened(path: Path, command: Sequence[str]) -> FileIO:
+def open_log(path: Path, command: Sequence[str]) -> FileIO:
     """Return the log that keeps all that is said, emptied; BadInput where another workflow still writes it.
 
     Its first line says which process follows what.
@@ -53,11 +53,11 @@ def opened(path: Path, command: Sequence[str]) -> FileIO:
     except OSError:  # a file system without locks
         pass
     log.truncate(0)
-    keep(log, f"process {os.getpid()}: {shlex.join(command)}\n")
+    write_log(log, f"process {os.getpid()}: {shlex.join(command)}\n")
     return log
 
 
-def keep(log: FileIO, line: str) -> None:
+def write_log(log: FileIO, line: str) -> None:
     """Write a line of the log; from the first that does not fit on, nothing."""
     if log.closed:
         return
@@ -78,7 +78,7 @@ def follow(command: Sequence[str], kept: Path) -> int:
     started, done, total, failed = time.monotonic(), "0", "?", False
     signals: list[int] = []
     screen = Screen()
-    log = opened(kept, command)
+    log = open_log(kept, command)
     # The command and its jobs would die of it, and leave a lock: they end when this process tells them.
     hushed = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     pipe = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "encoding": "utf-8", "errors": "replace"}
@@ -88,7 +88,7 @@ def follow(command: Sequence[str], kept: Path) -> int:
             signal.signal(number, lambda number, _: signals.append(passed_on(process, number)))
         assert process.stdout
         for line in process.stdout:
-            keep(log, line)
+            write_log(log, line)
             if found := TOTAL.match(line):
                 total = found[1]
             elif found := STEPS.match(line):

@@ -46,12 +46,12 @@ def listed(
     from fedpriv.paper.paper import homes
     from fedpriv.workflow.inventory import inventory, results_of
 
-    kinds = [kind] if kind else list(get_args(Kind))
     if paper:
         paper = results_of(paper, reference).name if "/" in paper else paper
         paper = named("paper", paper, list(homes(configs / "papers")))
-        kinds = [one for one in kinds if one in ("papers", *LONG)]
-    found = inventory(configs, reference, resources, kinds, paper)
+    every = inventory(configs, reference, resources, paper)
+    kinds = ("papers", *LONG) if paper else get_args(Kind)
+    found = {name: every[name] for name in kinds if kind in (None, name)}
     shown = [Table(name, lines) for name, lines in found.items() if kind or name not in LONG]
     note = [] if kind else [f"More: {', '.join(f'fedpriv list {name} [--paper PAPER]' for name in LONG)}"]
     print_result(found, [*shown, *note], as_json)
@@ -59,13 +59,13 @@ def listed(
 
 def show(
     words: Annotated[
-        list[str] | None,
+        list[str],
         typer.Argument(
             metavar="WORD",
             autocompletion=complete.shown,
             help="PAPER or RESULTS/PAPER, then TABLE, ROW and COLUMN; or PRESET.yaml PAPER RUN.",
         ),
-    ] = None,
+    ],
     reference: Reference = REFERENCE,
     configs: Configs = CONFIGS,
     as_json: AsJson = False,
@@ -75,20 +75,14 @@ def show(
     A paper's name means its reference results. Of a cell: numbers and their meaning, each seed at the round
     read off, settings, machines, code. Of a run of a preset: its config and its traces.
     """
-    words = words or []
     if len(words) > 4:
         raise BadInput("show takes at most four words: PAPER TABLE ROW COLUMN.")
     from fedpriv.workflow import inventory as results
 
-    if words and words[0].endswith(".yaml"):
+    if words[0].endswith(".yaml"):
         config, paper, run = [*words, "", ""][:3]
         found = results.resolved(preset_file(Path(config)), paper, run, reference)
         print_result(found, run_parts(found, config), as_json)
-        return
-    if not words:
-        there = {name: [str(one) for one in folders] for name, folders in results.rendered(reference).items()}
-        lines = [{"paper": name, "results": folders} for name, folders in there.items()]
-        print_result({"papers": there}, [Table("", lines), "", "    fedpriv show PAPER"], as_json)
         return
     folder = results.results_of(words[0], reference)
     table, row, column = [*words[1:], "", "", ""][:3]

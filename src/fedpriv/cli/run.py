@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from fedpriv.account.spend import Spend
 
 
-def place(paper: str, run: str, settings: Sequence[str], seed: int) -> Path:
+def default_place(paper: str, run: str, settings: Sequence[str], seed: int) -> Path:
     """Return where a run by itself is written, with what is set in its name."""
     name = ",".join((run, *(re.sub(r"[^\w.=+-]+", "_", one) for one in settings)))
     return Path("results/runs", paper, name, f"seed{seed}")
@@ -51,14 +51,14 @@ def train_run(
     The directory of one that is stored below `reference` says where; without a reference it is trained.
     Data and partition are kept under `resources`; what is there of them is used. `faster` overrides keys of
     the preset's `speed`, where it is not None; `papers` are folders of papers beside the preset's, and
-    `settings` are keys of the run laid over all that it says. What is wrong with other runs does not matter.
+    `settings` are keys of the run laid over all that it says.
     Raises BadInput when `out` holds a finished run of another config.
     """
-    plan = load_preset(config, papers, run=(paper, name))
+    plan = load_preset(config, papers)
     paper = named("paper", paper, plan.runs)
     name = named("run", name, plan.runs[paper], f"fedpriv list runs --paper {paper}")
     if settings:
-        plan = load_preset(config, papers, {f"{paper}/{name}": settings}, (paper, name))
+        plan = load_preset(config, papers, {f"{paper}/{name}": settings})
     run = plan.runs[paper][name]
     # Only now what takes seconds to import: what is wrong with a config is told at once.
     from fedpriv.data import source

@@ -16,7 +16,7 @@ from fedpriv.progress import visible
 if TYPE_CHECKING:
     from fedpriv.account.spend import Spend
 
-PROSE = 40  # columns: the narrowest that a cell of words is wrapped to
+PROSE = 24  # columns: the narrowest that a cell of words is wrapped to
 NOTHING = "no ε: no accountant counts what was released"
 ESTIMATE = "What an estimate is, and why it is no guarantee: docs/accounting.md"
 

@@ -242,7 +242,7 @@ def audited_runs(plan: Plan, paper: str, shown: Iterable[Rendered | Claim] | Non
             cases = one.judged(accuracy_tables(tables))
             read.update(cell.run for case in cases for cell in (*case.left.values(), *case.right.values()))
         elif isinstance(one, Rendered) and (one.kind == "audits" or "lower_bound" in one.caption):
-            read.update(one.reads(plan.planned[paper]))
+            read.update(one.runs())
     return [key for key in plan.keys(paper) if key.run in read]
 
 

@@ -19,10 +19,10 @@ from pydantic import Field, ValidationError
 from fedpriv.config.run import Run
 from fedpriv.data import DATASETS
 from fedpriv.data.own import Npz
-from fedpriv.errors import BadInput, named, plain, together
+from fedpriv.errors import BadInput, named, plain, require_known, together
 from fedpriv.frozen import Frozen, Mistake, Name, Thousands, mistakes, parse
 from fedpriv.local.work import Speed
-from fedpriv.paper.paper import Paper, folder_of, load_paper, merge, read_yaml
+from fedpriv.paper.paper import PAPERS, Paper, homes, load_paper, merge, read_yaml
 from fedpriv.paper.tables import accuracy_tables
 from fedpriv.store.summary import TRACE, glance_at, stored_path
 
@@ -307,13 +307,11 @@ def make_plan(
     where: str = "config",
     files: Iterable[str] = (),
     more: Iterable[Path] = (),
-    run: tuple[str, str] | None = None,
 ) -> Plan:
     """Return the plan of a preset given as data; `papers` is the folder of the papers' YAML files.
 
-    Others may be in `more` folders, in the preset's own `paper_folders`, and in installed packages. With
-    `run`, a paper and a run of it, the plan has that run alone, if the preset has it: nothing else is looked
-    at. Where somebody else has read the preset from `files`, our own reader may still refuse them: of a key
+    Others may be in `more` folders, in the preset's own `paper_folders`, and in installed packages. Where
+    somebody else has read the preset from `files`, our own reader may still refuse them: of a key
     that stands twice Snakemake takes the last.
     """
     # 1. The preset, and the folders that have its papers.
@@ -325,26 +323,24 @@ def make_plan(
         if not folder.is_dir():
             raise BadInput(f"{where}: paper_folders: found no folder {folder}, allowed: folders of papers")
 
-    # 2. Of one run only that is looked at.
-    if run and run[0] in preset.papers:
-        paper = load_paper(run[0], folder_of(run[0], folders), run[1])
-        if run[1] in paper.runs and any(matches(glob, *run) for glob in preset.only):
-            planned = plan_runs(preset, paper, where)
-            return Plan(preset, {run[0]: paper}, {run[0]: planned})
-
-    # 3. The papers; every glob of the preset means a run of one.
-    read = {name: load_paper(name, folder_of(name, folders)) for name in preset.papers}
+    # 2. The papers; every glob of the preset means a run of one.
+    there = homes(*folders)
+    for name in preset.papers:
+        if beside := name not in there and PAPERS.beside(name):
+            raise BadInput(f"{where}: papers: {beside}")
+    require_known(f"{where}: papers", preset.papers, there)
+    read = {name: load_paper(name, there[name]) for name in preset.papers}
     check_globs(read, preset.only, f"{where}: only")
     check_globs(read, preset.patches, f"{where}: patches")
 
-    # 4. Of papers of which some tables and figures are shown, nothing else.
+    # 3. Of papers of which some tables and figures are shown, nothing else.
     if preset.show:
         shown: dict[str, list[str]] = {}
         for name, item in (word.split("/", 1) for word in elements(read, preset.show)):
             shown.setdefault(name, []).append(item)
         read = {name: paper.showing(shown[name]) for name, paper in read.items() if name in shown}
 
-    # 5. Their runs.
+    # 4. Their runs.
     planned = {name: plan_runs(preset, paper, where) for name, paper in read.items()}
     for name, paper in read.items():
         check_free(paper, planned[name], f"{where}: {name}")
@@ -372,18 +368,13 @@ def check_globs(papers: Mapping[str, Paper], globs: Iterable[str], where: str) -
             raise BadInput(f"{where}: found {plain(glob)}, allowed: a glob of {names}")
 
 
-def load_preset(
-    path: Path,
-    more: Iterable[Path] = (),
-    patches: Mapping[str, Any] | None = None,
-    run: tuple[str, str] | None = None,
-) -> Plan:
+def load_preset(path: Path, more: Iterable[Path] = (), patches: Mapping[str, Any] | None = None) -> Plan:
     """Return the plan of a preset file; its papers are in the folder `papers` beside it, and in `more`.
 
-    `patches` by run are laid over the preset's own. With `run` it is that of one run, as in `make_plan`.
+    `patches` by run are laid over the preset's own.
     """
     config, where = read_yaml(path), str(path)
     if patches:
         config = config | {"patches": merge(config.get("patches") or {}, patches)}
         where = f"{path} with --set"
-    return make_plan(config, path.parent / "papers", where, more=more, run=run)
+    return make_plan(config, path.parent / "papers", where, more=more)

@@ -28,6 +28,7 @@ from fedpriv.frozen import (
     Fraction,
     Frozen,
     Millions,
+    OneOf,
     Positive,
     RunPart,
     Thousands,
@@ -37,7 +38,7 @@ from fedpriv.frozen import (
     parse,
     unless,
 )
-from fedpriv.local.loss import DEFAULT, LOSSES, Metric, Name
+from fedpriv.local.loss import DEFAULT, LOSSES, Name
 from fedpriv.local.work import LOCAL_WORK, FedSGD, LocalWork
 from fedpriv.mechanisms.sampling import COHORTS, CohortLaw
 from fedpriv.models import MODELS
@@ -48,6 +49,7 @@ from fedpriv.schemes import SCHEMES, Scheme
 from fedpriv.schemes.client_dp import RunBudget
 from fedpriv.schemes.exchange import Hooks
 from fedpriv.store import summary
+from fedpriv.trace import ASKED, EVALUATED
 
 ALL = "all"
 
@@ -217,7 +219,7 @@ class Evaluation(RunPart):
     """Whose weights."""
     stride: Count = 1
     """Every so-manieth test example is looked at, the same ones in every round."""
-    metrics: tuple[Metric, ...] = unless(())
+    metrics: tuple[Annotated[str, OneOf(ASKED)], ...] = unless(())
     """What else is measured: perplexity, auroc (mean over classes), f1 (the same), error (mean absolute).
 
     Of the accuracies of the owners of test examples worst_owner, the least, and owner_std.
@@ -231,7 +233,7 @@ class Evaluation(RunPart):
                 "evaluation.models: found clients, allowed: local.persistent: true, for only then clients "
                 "have weights of their own"
             )
-        known = LOSSES[run.loss].metrics if run.loss in LOSSES else self.metrics
+        known = [name for name in ASKED if run.loss in EVALUATED[name].losses or run.loss not in LOSSES]
         if unknown := ", ".join(metric for metric in self.metrics if metric not in known):
             allowed = ", ".join(known)
             return f"evaluation.metrics: found {unknown} with loss {run.loss}, allowed: {allowed}"

@@ -9,4 +9,4 @@ root = Path.cwd()
 for path, text in docs.pages(root).items():
     path.parent.mkdir(exist_ok=True)
     path.write_text(text, encoding="utf-8")
-pictures.write(root)
+pictures.draw_pictures(root)

@@ -58,18 +58,18 @@ def columns_page() -> str:
     own = {f"mechanism `{name}`": one.columns for name, one in MECHANISMS.items()}
     not_all = {"clients in turn": PARTICIPATION} | own
     parts = [HEAD.format(measured=", ".join(f"`{name}`" for name in MEASURED))]
-    parts += [head([*names, DEFAULT]), *(line(cells(*one)) for one in COLUMNS.items())]
+    parts += [head([*names, DEFAULT]), *(line(column_cells(*one)) for one in COLUMNS.items())]
     parts += [OWN, head([*names, DEFAULT, "where"])]
     for where, columns in not_all.items():
-        parts += [line([*cells(*one), where]) for one in columns.items()]
-    parts += [RESULTS, head(names), *(line(cells(*one)[:3]) for one in RUNS.items())]
+        parts += [line([*column_cells(*one), where]) for one in columns.items()]
+    parts += [RESULTS, head(names), *(line(column_cells(*one)[:3]) for one in RUNS.items())]
     return "".join(parts)
 
 
 DEFAULT = "where a scheme says nothing"
 
 
-def cells(name: str, column: TraceColumn) -> list[str]:
+def column_cells(name: str, column: TraceColumn) -> list[str]:
     """Return the cells of a column: its name, dtype and meaning, and its default."""
     texts = {None: "", "": "empty", math.inf: "∞"}
     default = texts.get(column.default, f"`{str(column.default).lower()}`")
@@ -93,7 +93,7 @@ ELEMENTS = {
 }
 
 
-def marks(source: str) -> list[str]:
+def deviation_marks(source: str) -> list[str]:
     """Return the text of every mark in a module: up to the next mark or the end of its paragraph."""
     marked = (re.split(r'\n\s*\n|"""', text)[0] for text in source.split("DEVIATION:")[1:])
     return [" ".join(text.split()) for text in marked]
@@ -107,7 +107,7 @@ def deviations_page(root: Path) -> str:
         lines = []
         for path in (path for room in rooms for path in sorted((package / room).rglob("*.py"))):
             file = path.resolve().relative_to(root.resolve())
-            for text in marks(path.read_text(encoding="utf-8")):
+            for text in deviation_marks(path.read_text(encoding="utf-8")):
                 lines.append(f"- [`{path.stem}`](../{file}): {text[0].upper()}{text[1:]}")
         blocks.append("\n".join([f"## {element}\n", *lines, ""]))
     return "\n".join(blocks)

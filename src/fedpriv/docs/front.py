@@ -29,7 +29,8 @@ from fedpriv.docs.papers import REFERENCE
 from fedpriv.paper.paper import load_paper
 from fedpriv.paper.tables import accuracy_tables
 from fedpriv.report import claims
-from fedpriv.report.numbers import percent, printed_number, verdict_counts
+from fedpriv.report.metrics import printed_number
+from fedpriv.report.numbers import percent, verdict_counts
 from fedpriv.report.render import escape_markdown, grids, read_table
 
 # Pages by their sources.
@@ -82,7 +83,7 @@ def quoted(path: Path, asked: list[str]) -> str:
     keys = dict(one.split("=", 1) for one in asked if KEY.match(one))
     places = [one for one in asked if one not in words and not KEY.match(one)]
     keys |= dict(zip(("row", "column"), places, strict=False))
-    table = read(path)
+    table = reference_table(path)
     quantity = next((of for word, of in QUANTITIES.items() if word in words), "accuracy")
     defaults = {"source": "published" if "published" in words else "reproduced", "quantity": quantity}
     keys = {name: value for name, value in (defaults | keys).items() if name in table}
@@ -100,7 +101,7 @@ def quoted(path: Path, asked: list[str]) -> str:
 
 def claimed(path: Path, claim: str, case: str, column: str = "left") -> str:
     """Return the measured numbers of a claim about accuracies in a case, in percent or points, over seeds."""
-    seeds = read(path)
+    seeds = reference_table(path)
     values = [
         float(one) for one in seeds.loc[(seeds["id"] == claim) & (seeds["case"] == case), column] if one
     ]
@@ -110,7 +111,7 @@ def claimed(path: Path, claim: str, case: str, column: str = "left") -> str:
 
 
 @cache
-def read(path: Path) -> pd.DataFrame:
+def reference_table(path: Path) -> pd.DataFrame:
     """Return a reference table, all of it text."""
     return claims.read_csv(path, [], {})
 
@@ -135,7 +136,7 @@ def paper_claims(reference: Path, of: str) -> Iterator[str]:
     """Yield a line a claim of a paper: its verdict, a measured cell, and one of its runs with its minutes."""
     paper = load_paper(Path(of).name, reference.parents[1] / "config/papers")
     declared, tables = {claim.id: claim for claim in paper.claims}, accuracy_tables(paper.tables)
-    index = read(reference / "runs/index.csv")
+    index = reference_table(reference / "runs/index.csv")
     took = pd.to_numeric(index["core_seconds"]).groupby([index["paper"], index["run"]]).median() / 60
     yield head(["Claim", "Where", "Verdict", "Measured", "One of its runs", "Minutes"], ["Minutes"])
     for claim in claims.claims(reference / of).to_dict("records"):

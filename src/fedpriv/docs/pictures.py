@@ -35,7 +35,7 @@ COLUMNS = {"baseline": "none", "dp": "DP", "bdp": "Bayes", "median": "DP", "guar
 ROWS = {"MNIST (i.i.d.)": "MNIST", "MNIST (non-i.i.d.)": "MNIST non-i.i.d.", "APTOS 2019": "APTOS"}
 
 
-def cells(root: Path, paper: str, table: str) -> pd.DataFrame:
+def picture_cells(root: Path, paper: str, table: str) -> pd.DataFrame:
     """Return the published cells of a table beside what was measured, as the pictures call them."""
     found = published_and_reproduced(root / REFERENCE / paper)
     found = found.loc[found["table"] == table]
@@ -43,10 +43,10 @@ def cells(root: Path, paper: str, table: str) -> pd.DataFrame:
     return found.assign(row=rows, column=found["column"].map(COLUMNS))
 
 
-def write(root: Path) -> None:
+def draw_pictures(root: Path) -> None:
     """Draw the pictures into docs/."""
     for name, (measured, tables) in PICTURES.items():
-        panels = {title: cells(root, *table) for table, title in tables.items()}
+        panels = {title: picture_cells(root, *table) for table, title in tables.items()}
         with plain_style():
             figure = draw_published(panels, measured)
             figure.savefig(root / "docs" / name, dpi=160, metadata={"Software": None})

@@ -23,9 +23,6 @@ if TYPE_CHECKING:
 
 Shape = tuple[int, ...]
 Each = Callable[["torch.Tensor", "torch.Tensor"], "torch.Tensor"]  # outputs and labels [n, ...] -> losses [n]
-# Beside accuracy; `fedpriv.train.evaluate`. The last two are of the accuracies of owners.
-Metric = Literal["perplexity", "auroc", "f1", "error", "worst_owner", "owner_std"]
-OF_OWNERS = ("worst_owner", "owner_std")
 Reduction = Literal["none", "sum", "mean"]
 DEFAULT = "cross_entropy"
 
@@ -75,7 +72,6 @@ class NamedLoss(NamedTuple):
     counted: bool  # whether an example has the mean over its labels that are not `IGNORED`
     outputs: Callable[[int, Shape], Shape]  # how many classes, one example's labels -> its outputs
     says: Callable[[torch.Tensor], torch.Tensor] | None  # the labels that outputs mean; None: numbers
-    metrics: tuple[Metric, ...]  # what can be measured of its outputs
     reads: str  # labels, in words
     known: Callable[[torch.Tensor], bool]  # whether it reads such labels
 
@@ -86,7 +82,6 @@ LOSSES = {
         True,
         one_a_class,
         lambda outputs: outputs.argmax(-1),
-        ("perplexity", "auroc", "f1", *OF_OWNERS),
         "whole numbers from 0",
         lambda labels: not labels.is_floating_point(),
     ),
@@ -95,12 +90,11 @@ LOSSES = {
         True,
         one_a_label,
         lambda outputs: outputs > 0,
-        ("auroc", "f1", *OF_OWNERS),
         "0 and 1, and -1 for what is not known",
         lambda labels: not labels.is_floating_point() and bool((labels <= 1).all()),
     ),
     "mean_squared_error": NamedLoss(
-        mean_squared_error, False, one_a_label, None, ("error",), "any numbers", lambda labels: True
+        mean_squared_error, False, one_a_label, None, "any numbers", lambda labels: True
     ),
 }
 # The name of a loss, or the import path of one's own: a function of outputs and labels that gives losses [n].

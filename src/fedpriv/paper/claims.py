@@ -76,6 +76,11 @@ class Claim(Frozen):
         """Everything that is measured, from left to right."""
         return [part for part in self.parts if isinstance(part, Call)]
 
+    @property
+    def printed(self) -> bool:
+        """Whether it is about a published number."""
+        return any(call.function == "published" for call in self.calls)
+
     def names(self, *kinds: str) -> list[str]:
         """Return the names that must stand for one of `kinds`."""
         return [name for call in self.calls for name in call.of(*kinds)]

@@ -8,9 +8,10 @@ from typing import Annotated, Literal, NamedTuple
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from fedpriv.frozen import Frozen, Positive, Real, choice_error, single_value
+from fedpriv.frozen import Frozen, OneOf, Positive, Real, choice_error, single_value
 from fedpriv.paper.spends import SpendInWords, SpendSelector
 from fedpriv.paper.tables import Rendered, Scripted
+from fedpriv.trace import EVALUATED
 
 
 class DrawnRun(NamedTuple):
@@ -108,11 +109,8 @@ class BudgetLine(Frozen):
     """Which ε of that run."""
 
 
-# What can be drawn against rounds; those of the second line where evaluation.metrics asks for them.
-OfRounds = Literal[
-    *("accuracy", "drawn_accuracy", "epsilon", "growth"),
-    *("perplexity", "auroc", "f1", "error", "worst_owner", "owner_std"),
-]
+# What can be drawn against rounds; what is evaluated beside accuracy where evaluation.metrics asks for it.
+OfRounds = Annotated[str, OneOf([*EVALUATED, "drawn_accuracy", "epsilon", "growth"])]
 
 
 class RoundsFigure(LinesFigure):

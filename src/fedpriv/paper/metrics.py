@@ -7,10 +7,11 @@ free of pandas, so that a misspelt name is an error before anything is computed.
 from typing import NamedTuple
 
 from fedpriv.paper.spends import MEASURES
+from fedpriv.trace import ASKED
 
 RUN = "run"  # what the one private run of a row is called, and by default the one run of a case
 # What a name must stand for in a row of a table; in a case each stands for a run.
-COLUMN, PRIVATE, PRINTED = "column", "column with a private run", "column with a published accuracy"
+COLUMN, PRIVATE, PRINTED = "column", "column with a private run", "column with a published number"
 COUNTED = "column read within one ε"
 # What may follow the names: each as a line of arithmetic has it.
 SPEND, MEASURE, AUDIT, NUMBER, VALUE = '"moments C"', '"best_drawn"', '"outlier"', "1.0", "VALUE"
@@ -34,7 +35,7 @@ SIGNATURES = {
     "accuracy": Signature((COLUMN,), (MEASURE,), ACCURACY),
     "accuracy_within": Signature((PRIVATE,), (NUMBER, SPEND), DATA),
     "published": Signature((PRINTED,), (), DATA),
-    **dict.fromkeys(("perplexity", "auroc", "f1", "error", "worst_owner", "owner_std"), MEASURED),
+    **dict.fromkeys(ASKED, MEASURED),
     "lead": Signature((COLUMN, COLUMN), (MEASURE,), ACCURACY, several=True),
     "rise": Signature((COLUMN, COLUMN), (MEASURE,), ACCURACY, several=True),
     "round": MEASURED,

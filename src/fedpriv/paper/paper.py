@@ -20,7 +20,7 @@ from fedpriv.frozen import DECIMAL, DISCRIMINATORS, Count, Frozen, Name, chosen_
 from fedpriv.paper.arithmetic import pieces, runs_in
 from fedpriv.paper.claims import Claim
 from fedpriv.paper.figures import FIGURES, FigureSpec
-from fedpriv.paper.tables import TABLES, Scripted, TableSpec, accuracy_tables, resolve_tables
+from fedpriv.paper.tables import TABLES, RunsTable, Scripted, TableSpec, accuracy_tables, resolve_tables
 from fedpriv.registry import Registry
 
 FILES = ("paper.yaml", "runs.yaml", "tables.yaml", "figures.yaml", "claims.yaml")  # of a paper's folder
@@ -125,7 +125,6 @@ def merge(below: Any, above: Any) -> Any:
 
 WORD = r"^[a-z0-9_]+$"
 PLACEHOLDER = re.compile(r"\{(.*?)\}")
-PART_KEYS = ("uses", "over")  # of a part or a run; all other keys are a run's
 Word = Annotated[Name, WithJsonSchema({"anyOf": [{"type": "string", "pattern": WORD}, {"type": "integer"}]})]
 Words = Annotated[tuple[Word, ...], Field(min_length=1)]
 
@@ -154,19 +153,11 @@ class DeclaredRuns(Frozen, extra="ignore"):
     runs: dict[str, DeclaredRun]
 
 
-def runs_of(content: Mapping[str, Any], where: str, only: str = "") -> dict[str, dict[str, Any]]:
+def runs_of(content: Mapping[str, Any], where: str) -> dict[str, dict[str, Any]]:
     """Return the runs that the keys `parts` and `runs` of a paper declare, in their order.
 
-    What a run says itself is laid over its parts. With `only` what cannot make the run of that name is not
-    looked at, where anything can.
+    What a run says itself is laid over its parts.
     """
-    if only and isinstance(declared := content.get("runs"), Mapping):
-        some = {}
-        for name, one in declared.items():  # of which the placeholders may stand for words that make it
-            texts = map(re.escape, PLACEHOLDER.split(str(name))[::2])
-            if re.fullmatch("[a-z0-9_]+".join(texts), only):
-                some[name] = one
-        content = {**content, "runs": some or declared}
     declared = parse(DeclaredRuns.model_validate, content, where)
     parts = lay_parts(declared.parts, where)
     made: dict[str, str] = {}
@@ -269,6 +260,12 @@ class Paper(Frozen):
     def _self_contained(cls, tables: Any, info: ValidationInfo) -> Any:
         return resolve_tables(tables, info.data.get("table_defaults", {}))
 
+    @field_validator("tables", mode="after")
+    @classmethod
+    def _lines_of_globs(cls, tables: dict[str, TableSpec], info: ValidationInfo) -> dict[str, TableSpec]:
+        globs = {name: one for name, one in tables.items() if isinstance(one, RunsTable) and one.match}
+        return tables | {name: one.matched(info.data.get("runs", {})) for name, one in globs.items()}
+
     @property
     def by(self) -> str:
         """Return the authors' names in one text."""
@@ -278,7 +275,7 @@ class Paper(Frozen):
         """Return the paper with these tables and figures alone, the runs that they read, and no claims."""
         tables = {name: one for name, one in self.tables.items() if name in names}
         figures = {name: one for name, one in self.figures.items() if name in names}
-        read = [one for shown in (*tables.values(), *figures.values()) for one in shown.reads(self.runs)]
+        read = [one for shown in (*tables.values(), *figures.values()) for one in shown.runs()]
         runs = {name: run for name, run in self.runs.items() if name in read}
         return self.model_copy(update={"runs": runs, "tables": tables, "figures": figures, "claims": ()})
 
@@ -287,52 +284,28 @@ class Paper(Frozen):
 PAPERS: Registry[Path] = Registry("papers", Path, {})
 
 
-def homes(folder: Path) -> dict[str, Path]:
-    """Folder that each paper's own is in, by its name: of those in `folder` and of those of packages."""
-    found = {name: folder for name in papers_in(folder)}
-    return dict(sorted((found | {name: path.parent for name, path in PAPERS.items()}).items()))
+def homes(*folders: Path) -> dict[str, Path]:
+    """Folder that each paper's own is in, by its name: of those in `folders` and of those of packages.
 
-
-def folder_of(name: str, folders: Iterable[Path]) -> Path:
-    """One of `folders`, or of those that installed packages bring, that has the paper of that name.
-
-    None is BadInput naming the papers there are; several are BadInput naming these.
+    A paper that is in two of them is BadInput naming these.
     """
-    folders = list(dict.fromkeys(folders))
-    found = {folder.resolve(): folder for folder in folders if (folder / name / "paper.yaml").exists()}
-    if name in PAPERS:
-        found[PAPERS[name].resolve().parent] = PAPERS[name].parent
-    if len(found) > 1:
-        places = " and in ".join(map(str, found.values()))
-        raise BadInput(f"papers: found {name} in {places}, allowed: in one of them")
-    if not found and (beside := PAPERS.beside(name)):
-        raise BadInput(f"papers: {beside}")
-    if not found:
-        there = sorted({*PAPERS, *(one for folder in folders for one in papers_in(folder))})
-        places = ", ".join(map(str, folders))
-        raise BadInput(
-            f"papers: found {plain(name)}, allowed: {', '.join(there) or 'none'} (the folders in {places})"
-        )
-    return found.popitem()[1]
+    there = [(name, folder) for folder in folders for name in papers_in(folder)]
+    found: dict[str, Path] = {}
+    for name, folder in (*there, *((name, path.parent) for name, path in PAPERS.items())):
+        other = found.setdefault(name, folder)
+        if other.resolve() != folder.resolve():
+            raise BadInput(f"papers: found {name} in {other} and in {folder}, allowed: in one of them")
+    return dict(sorted(found.items()))
 
 
-# What is rendered of a paper, which no run needs.
-RENDERED = ("table_defaults", "tables", "figures", "claims")
-
-
-def load_paper(name: str, folder: Path, only: str = "") -> Paper:
-    """Read the files of `folder/<name>/`; a table, figure or claim of a run that is not there is BadInput.
-
-    With `only` the paper has that run alone, if it can be made, and nothing that is rendered: what is wrong
-    with anything else is not looked at.
-    """
+def load_paper(name: str, folder: Path) -> Paper:
+    """Read the files of `folder/<name>/`; a table, figure or claim of a run that is not there is BadInput."""
     path = folder / name
     files = read_files(path)
-    content = {key: one.value for key, one in files.items() if not (only and key in RENDERED)}
+    content = {key: one.value for key, one in files.items()}
     where = {key: str(path / one.file) for key, one in files.items()}
 
-    runs = runs_of(content, where.get("runs", str(path)), only)
-    whole = {**content, "runs": {only: runs[only]} if only in runs else runs}
+    whole = {**content, "runs": runs_of(content, where.get("runs", str(path)))}
     paper = parse(Paper.model_validate, whole, lambda key: where.get(str(key[0]) if key else "", str(path)))
     if paper.paper != name:
         raise BadInput(f"{path}: paper: found {plain(paper.paper)}, allowed: {name}, as the folder is called")
@@ -342,7 +315,7 @@ def load_paper(name: str, folder: Path, only: str = "") -> Paper:
                 spec.find(path / f"{kind}.py", f"{path}: {kind}.{item}")
             require_known(f"{path}: {kind}.{item}", spec.runs(), paper.runs)
             named = runs_in(*pieces(spec.caption))
-            require_known(f"{path}: {kind}.{item}.caption", named, spec.reads(paper.runs))
+            require_known(f"{path}: {kind}.{item}.caption", named, spec.runs())
     for claim in paper.claims:
         tables = accuracy_tables(paper.tables)
         claim.validate_names(f"{where['claims']}: claims.{claim.id}", tables, paper.runs)

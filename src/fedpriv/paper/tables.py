@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import (
-    AfterValidator,
     Field,
     PrivateAttr,
     StringConstraints,
@@ -22,13 +21,23 @@ from pydantic import (
     computed_field,
     model_validator,
 )
-from pydantic_core import PydanticCustomError
 
 from fedpriv.errors import BadInput, plain
-from fedpriv.frozen import Count, Delta, Fraction, Frozen, Label, Positive, choice_error, single_value
+from fedpriv.frozen import (
+    Count,
+    Delta,
+    Frozen,
+    Label,
+    OneOf,
+    Positive,
+    PositiveOrZero,
+    choice_error,
+    single_value,
+)
 from fedpriv.paper.arithmetic import Caption
 from fedpriv.paper.metrics import COLUMNS, RUN
 from fedpriv.paper.spends import SpendInWords, SpendSelector
+from fedpriv.trace import EVALUATED
 
 BASELINE = "baseline"  # the column that is the end of the baseline run
 BudgetUnit = Literal["client", "instance"]
@@ -53,10 +62,6 @@ class Rendered(Frozen):
     def runs(self) -> Iterator[str]:
         """Return the names of the runs that it reads."""
         raise NotImplementedError
-
-    def reads(self, there: Iterable[str]) -> Iterator[str]:
-        """Return the names of the runs that it reads where these are `there`."""
-        return self.runs()
 
 
 class TableSpec(Rendered):
@@ -91,10 +96,11 @@ class Cell(NamedTuple):
 
     run: str
     within: tuple[EpsilonBudget, ...] = ()
-    published: float | None = None  # accuracy; None: no such number in the paper
+    published: float | None = None  # None: no such number in the paper
     published_round: int | None = None
     published_std: float | None = None
     free: tuple[str, ...] = ()  # the units whose ε is 0, for the run saw no private data
+    metric: str = "accuracy"  # what is published
 
     @property
     def budgets(self) -> list[tuple[SpendSelector, float]]:
@@ -102,12 +108,12 @@ class Cell(NamedTuple):
 
 
 class Baseline(Frozen):
-    """The run without privacy that a row is compared with, and its published accuracy."""
+    """The run without privacy that a row is compared with, and what is published of it."""
 
     run: str
     """Without privacy, read at its last round."""
-    accuracy: Fraction
-    """Published."""
+    value: PositiveOrZero
+    """Published, of the table's metric."""
 
 
 class RowBudget(Frozen):
@@ -120,21 +126,21 @@ class RowBudget(Frozen):
 
 
 class Published(Frozen):
-    """What the paper prints for one cell: an accuracy, the (ε, δ) it cost if that is its own, and when."""
+    """What the paper prints for one cell: a number, the (ε, δ) it cost if that is its own, and when."""
 
-    accuracy: Fraction
-    """As printed."""
+    value: PositiveOrZero
+    """As printed, of the table's metric."""
     epsilon: Positive | None = None
     """Of the printed (ε, δ)."""
     delta: Delta | None = None
     """Of the printed (ε, δ)."""
     round: Count | None = None
-    """At which the accuracy was reached, if that is printed."""
+    """At which it was reached, if that is printed."""
     std: Positive | None = None
-    """Of the accuracy over the paper's runs, if that is printed."""
+    """Over the paper's runs, if that is printed."""
 
 
-PublishedCell = Annotated[Published, single_value("accuracy", Fraction | Published)]
+PublishedCell = Annotated[Published, single_value("value", PositiveOrZero | Published)]
 
 
 class AccuracyColumn(Frozen):
@@ -188,7 +194,7 @@ class Row(Frozen):
     runs: dict[str, str] = {}
     """By column."""
     published: dict[str, PublishedCell] = {}
-    """By column; those without a published accuracy are ours."""
+    """By column; those without a published number are ours."""
     budgets: dict[BudgetUnit, RowBudget] = {}
     """By unit, of all columns."""
 
@@ -211,6 +217,8 @@ class AccuracyTable(TableSpec):
     """Accuracies in the paper's layout, published under reproduced, and what the runs had spent by then."""
 
     kind: Literal["accuracy"] = "accuracy"
+    metric: Annotated[str, OneOf(EVALUATED)] = "accuracy"
+    """What every cell reads, prints and publishes: accuracy, auroc and f1 as fractions."""
     heading: str = "Clients"
     """Of what tells rows apart."""
     columns: dict[str, AccuracyColumn] = Field(min_length=1)
@@ -253,9 +261,12 @@ class AccuracyTable(TableSpec):
             printed = row.published.get(name)
             found = printed.model_dump(exclude={"round", "std"}, exclude_none=True) if printed else {}
             own = column.spend and not column.within and not row.free
-            wanted = ["accuracy", "epsilon", "delta"] if own else ["accuracy"]
+            wanted = ["value", "epsilon", "delta"] if own else ["value"]
             if list(found) != wanted and (found or own):
                 raise choice_error(f"rows.published.{name} {of}", found, ", ".join(wanted))
+        printed = [*row.published.values(), *filter(None, [row.baseline])]
+        if large := [one.value for one in printed if one.value > 1 and EVALUATED[self.metric].digits is None]:
+            raise choice_error(f"rows.published {of}", large, f"{self.metric} as a fraction, at most 1")
 
     @property
     def labels(self) -> dict[str, str]:
@@ -266,7 +277,7 @@ class AccuracyTable(TableSpec):
     def cell(self, row: Row, name: str) -> Cell:
         """Return the cell of column `name`."""
         if name == BASELINE and row.baseline:
-            return Cell(row.baseline.run, published=row.baseline.accuracy)
+            return Cell(row.baseline.run, published=row.baseline.value, metric=self.metric)
         column, printed = self.columns[name], row.published.get(name)
         budgets: dict[str, Any] = {**row.budgets, "": row.published.get(column.within or name)}
         within = tuple(
@@ -276,7 +287,7 @@ class AccuracyTable(TableSpec):
         run, free = row.runs.get(name, row.run), tuple(column.by_unit()) if row.free else ()
         if not printed:
             return Cell(run, within, free=free)
-        return Cell(run, within, printed.accuracy, printed.round, printed.std, free)
+        return Cell(run, within, printed.value, printed.round, printed.std, free, self.metric)
 
     def runs(self) -> Iterator[str]:
         for row in self.rows:
@@ -347,14 +358,7 @@ class LabelledRun(Frozen):
     label: Label
 
 
-def _is_there(name: str) -> str:
-    if name not in COLUMNS:
-        said = {"found": plain(name), "allowed": ", ".join(COLUMNS)}
-        raise PydanticCustomError("choice", "found {found}, allowed: {allowed}", said)
-    return name
-
-
-Quantity = Annotated[str, AfterValidator(_is_there), WithJsonSchema({"enum": [*COLUMNS], "type": "string"})]
+Quantity = Annotated[str, OneOf(COLUMNS)]
 
 
 class RunColumn(Frozen):
@@ -391,7 +395,7 @@ class RunsTable(TableSpec):
     lines: tuple[LabelledRun, ...] = ()
     """From top to bottom."""
     match: str = ""
-    """Glob of runs, instead of `lines`."""
+    """Glob of runs, instead of `lines`, which are then those of the paper that match."""
     reference: str = ""
     """The run that the others are held against: which config keys differ, and gains."""
     keys: tuple[str, ...] = ()
@@ -410,12 +414,14 @@ class RunsTable(TableSpec):
             raise choice_error("columns", gains, "these with a reference")
         return self
 
+    def matched(self, runs: Iterable[str]) -> "RunsTable":
+        """Return the table of a glob with lines: the reference and those of `runs` that match."""
+        found = [self.reference, *(run for run in runs if fnmatchcase(run, self.match))]
+        lines = tuple(LabelledRun(run=run, label=run) for run in dict.fromkeys(filter(None, found)))
+        return self.model_copy(update={"lines": lines})
+
     def runs(self) -> Iterator[str]:
         yield from filter(None, [self.reference, *(line.run for line in self.lines)])
-
-    def reads(self, there: Iterable[str]) -> Iterator[str]:
-        yield from self.runs()
-        yield from (run for run in there if fnmatchcase(run, self.match))
 
 
 class AuditsTable(TableSpec):
@@ -430,7 +436,7 @@ class AuditsTable(TableSpec):
 
 
 class PythonTable(Scripted, TableSpec):
-    """A table by a function of `tables.py`, `(results, declared, name) -> render.Table`."""
+    """A table by a function of `tables.py`, `(results, declared, name) -> render.PrintedTable`."""
 
     lines: dict[str, str] = {}
     """A run that it reads -> what readers know it by."""

@@ -17,7 +17,7 @@ from fedpriv.paper.claims import Case, Claim
 from fedpriv.paper.metrics import ACCOUNT, ACCURACY, COLUMN, COUNTED, PRIVATE
 from fedpriv.paper.tables import Cell, Rendered, TableSpec, accuracy_tables
 from fedpriv.report import numbers, render
-from fedpriv.report.metrics import METRICS
+from fedpriv.report.metrics import METRICS, printed_number
 from fedpriv.report.notes import footnotes, preset_notes, stand_ins, substitutes
 from fedpriv.report.numbers import (
     FAILS,
@@ -29,11 +29,11 @@ from fedpriv.report.numbers import (
     UNDECIDED,
     beats_majority,
     instability,
-    printed_number,
 )
 from fedpriv.report.reading import divergence_rounds, ledger_rows, reading
 from fedpriv.report.results import Results, rows_of
 from fedpriv.report.sample import Sample, join_comparisons, sample
+from fedpriv.trace import EVALUATED
 
 
 def lead(first: Sample, *others: Sample) -> Sample:
@@ -64,7 +64,7 @@ def value(node: ast.expr, results: Results, names: Mapping[str, Cell | float]) -
         case ast.BinOp(left=left, op=op, right=right):
             return OPERATORS[type(op)](value(left, results, names), value(right, results, names))
         case ast.UnaryOp(operand=operand):
-            return -1.0 * value(operand, results, names)
+            return value(operand, results, names) * -1.0
         case ast.Constant(value=int() | float() as number):
             return sample(number)
         case ast.Name(id=name) if not isinstance(number := names[name], Cell):
@@ -114,59 +114,73 @@ class Outcome(NamedTuple):
     seeds: pd.DataFrame | None = None
 
 
-def outcome(results: Results, claim: Claim, case: Case) -> Outcome:
-    """Outcome of one case of a claim.
+Reads = list[tuple[Call, Cell]]  # of one side of a claim: what is measured, and of which cell
 
-    Not run is one that lacks a run, or the ε of a run, that it reads; not judged one of accuracies on data
-    that stand in for the paper's, and what a paper claims of a run that the preset has cut. Where nothing was
-    learned, or an accuracy within a budget is unstable, a comparison of accuracies is undecided.
-    """
+
+def outcome(results: Results, claim: Claim, case: Case) -> Outcome:
+    """Outcome of one case of a claim."""
     left, at_least, right = claim.comparison
     sides = [
         [(call, cells[name]) for call in parts(tree) if isinstance(call, Call) for name in call.of(*READ)]
         for tree, cells in ((left, case.left), (right, case.right))
     ]
-    read = [*sides[0], *sides[1]]
+    if why := not_compared(results, claim, [*sides[0], *sides[1]]):
+        return Outcome(case.name, None, *why)
+    one = value(left, results, {**case.left, **case.numbers})
+    other = value(right, results, {**case.right, **case.numbers})
+    compared = one >= other if at_least else one <= other
+    margins = compared.margins
+    if len(margins) == 1 and all(map(same_for_every_seed, claim.calls)):
+        margins = np.repeat(margins, 2, axis=0)  # as any other seed has it
+    doubt, instead = undecided(results, claim, sides)
+    return Outcome(case.name, margins, compared.words + doubt, instead, compared.seeds)
+
+
+def not_compared(results: Results, claim: Claim, read: Reads) -> tuple[str, str] | None:
+    """Return why nothing is compared, and what stands in place of a decision; else None.
+
+    Not run is what lacks a run, or the ε of a run, that it reads; not judged a number of data that stand in
+    for the paper's; undecided what has diverged.
+    """
     runs = [cell.run for _, cell in read]
     if not all(map(results.has, runs)):
-        return Outcome(case.name, None, NOT_RUN, NOT_RUN)
+        return NOT_RUN, NOT_RUN
     for call, cell in read:
         budgets = [] if call.of(PRIVATE) else [spend for spend, _ in cell.budgets]
         for spend in [*budgets, *call.spends]:
             if ledger_rows(results, cell.run, spend).empty:
-                return Outcome(case.name, None, f"no ε ({spend}) in the ledger", NOT_RUN)
-    printed = any(call.function == "published" for call in claim.calls)
+                return f"no ε ({spend}) in the ledger", NOT_RUN
     others = substitutes(rows_of(results.runs, *runs))
     if others and any(call.about != ACCOUNT for call in claim.calls):
-        return Outcome(
-            case.name, None, f"{NOT_RUN if printed else NOT_JUDGED}, {', '.join(others)}", numbers.SUBSTITUTE
-        )
+        return f"{NOT_RUN if claim.printed else NOT_JUDGED}, {', '.join(others)}", numbers.SUBSTITUTE
     if gone := [run for run in runs if len(divergence_rounds(results, run))]:
-        return Outcome(case.name, None, f"{gone[0]} diverged", UNDECIDED)
-    one = value(left, results, {**case.left, **case.numbers})
-    other = value(right, results, {**case.right, **case.numbers})
-    compared = one >= other if at_least else one <= other
-    found, words, seeds = compared.margins, compared.words, compared.seeds
-    if len(found) == 1 and all(map(same_for_every_seed, claim.calls)):
-        found = np.repeat(found, 2, axis=0)  # as any other seed has it
-    if any(results.fact(run, "cut") for run in runs) and (printed or not claim.ours):
-        return Outcome(case.name, found, words, numbers.CUT, seeds)
+        return f"{gone[0]} diverged", UNDECIDED
+    return None
+
+
+def undecided(results: Results, claim: Claim, sides: Sequence[Reads]) -> tuple[str, str]:
+    """Return why a comparison decides nothing, and what stands in place of a decision; else nothing.
+
+    Not judged is what a paper claims of a run that the preset has cut. Where nothing was learned, or an
+    accuracy within a budget is unstable, a comparison of accuracies is undecided.
+    """
+    cut = any(results.fact(cell.run, "cut") for side in sides for _, cell in side)
+    if cut and (claim.printed or not claim.ours):
+        return "", numbers.CUT
     accuracies = [[(call, cell) for call, cell in side if call.about == ACCURACY] for side in sides]
     for _, cell in [*accuracies[0], *accuracies[1]]:
         if cell.within and (why := instability(results, cell.run, reading(results, cell))):
-            return Outcome(case.name, found, f"{words}, {cell.run} {why}", UNDECIDED, seeds)
-    if not learned(results, accuracies):
-        return Outcome(case.name, found, f"{words}, nothing learned", UNDECIDED, seeds)
-    return Outcome(case.name, found, words, "", seeds)
+            return f", {cell.run} {why}", UNDECIDED
+    return ("", "") if learned(results, accuracies) else (", nothing learned", UNDECIDED)
 
 
 def same_for_every_seed(call: Call) -> bool:
     """Return True of an ε that is counted from the noise alone, and of what is made of such."""
-    counted = call.function in ("epsilon", "delta", "growth", "abs")
-    return counted and all(spend.accountant != "bayesian" for spend in call.spends)
+    counted = call.about == ACCOUNT and (call.spends or not call.names)
+    return bool(counted) and all(spend.accountant != "bayesian" for spend in call.spends)
 
 
-def learned(results: Results, sides: Sequence[Sequence[tuple[Call, Cell]]]) -> bool:
+def learned(results: Results, sides: Sequence[Reads]) -> bool:
     """Return True where in every comparison of accuracies one is above the share of the largest class."""
 
     def better(call: Call, cell: Cell) -> bool:
@@ -261,10 +275,10 @@ def write_claims(
         seeds += [one.seeds.assign(id=claim.id, case=one.cell) for one in outcomes if one.seeds is not None]
     tidy = pd.DataFrame(lines, columns=CLAIM_COLUMNS)
     display = pd.DataFrame(
-        {("", "No."): [str(number) for number in range(1, len(lines) + 1)]}
-        | {("", name.capitalize()): tidy[name] for name in ("claim", "place", "verdict")}
-        | {("Cells", "decided"): [f"{line['decided']} of {line['cells']}" for line in lines]}
-        | {("Cells", name): tidy[name].astype(str) for name in ("hold", "fail", "undecided")}
+        {"No.": [str(number) for number in range(1, len(lines) + 1)]}
+        | {name.capitalize(): tidy[name] for name in ("claim", "place", "verdict")}
+        | {"Cells decided": [f"{line['decided']} of {line['cells']}" for line in lines]}
+        | {f"Cells {name}": tidy[name].astype(str) for name in ("hold", "fail", "undecided")}
     )
     items = [
         f"Tested: {line['test']}. Measured: {line['measured']}."
@@ -279,7 +293,7 @@ def write_claims(
 
 
 CLAIM_COUNTS = ("cells", "decided", *COUNTS.values())  # of a claim
-ACCURACY_COLUMNS = ("Table", "Row", "Column", "Published (%)", "Reproduced (%)", "Verdict")
+PUBLISHED_COLUMNS = ("Table", "Row", "Column", "Published", "Reproduced", "Verdict")
 
 
 def papers(directory: Path) -> list[Path]:
@@ -312,13 +326,13 @@ def claims(paper: Path) -> pd.DataFrame:
 
 
 def published_and_reproduced(paper: Path) -> pd.DataFrame:
-    """Return a line for every accuracy that the paper's tables print: published, reproduced, verdict."""
+    """Return a line for every number that the paper's tables print: published, reproduced, verdict."""
     files = sorted((paper / "tables").glob("*.csv"))
-    tables = [read_csv(path, ["table"], dict.fromkeys(STATISTIC, "float64")) for path in files]
-    tables = [table.loc[table["quantity"] == "accuracy"] for table in tables if "source" in table]
+    tables = [read_csv(path, [], dict.fromkeys(STATISTIC, "float64")) for path in files]
+    tables = [table.loc[table["quantity"].isin(EVALUATED)] for table in tables if "source" in table]
     if not tables:
         return pd.DataFrame()
-    key, found = ["table", "row", "column"], pd.concat(tables)
+    key, found = ["table", "row", "column", "quantity"], pd.concat(tables)
     published = found.loc[found["source"] == "published", [*key, "value", "verdict"]]
     ours = found.loc[found["source"] == "reproduced"].reindex(
         columns=[*key, *STATISTIC, "status", "stand_in_for", "cut"], fill_value=""
@@ -335,23 +349,21 @@ def papers_cells(paper: Path) -> pd.DataFrame:
 
 
 def accuracies_text(papers: Iterable[str], folder: Path) -> str:
-    """Return in a sentence how the published accuracies of papers came out, of which something was run."""
+    """Return in a sentence how the published numbers of papers came out, of which something was run."""
     finished = [folder / name for name in papers if (folder / name / "claims.csv").is_file()]
     verdicts = [one for path in finished for one in papers_cells(path).get("verdict", ()) if one != NOT_RUN]
-    return f"{len(verdicts)} published accuracies: {numbers.verdict_counts(verdicts)}." if verdicts else ""
+    return f"{len(verdicts)} published numbers: {numbers.verdict_counts(verdicts)}." if verdicts else ""
 
 
-def published_accuracies(paper: Path) -> list[Sequence[str]]:
-    """Return them in words, under `ACCURACY_COLUMNS`."""
-    return [
-        (
-            *(line["table"], line["row"], line["column"]),
-            f"{100 * line['published']:.4g}",
-            printed_number(line | {"quantity": "accuracy"}),
-            line["verdict"],
-        )
-        for line in published_and_reproduced(paper).to_dict("records")
-    ]
+def published_words(paper: Path) -> list[Sequence[str]]:
+    """Return the published numbers in words, under `PUBLISHED_COLUMNS`."""
+    lines = []
+    for line in published_and_reproduced(paper).to_dict("records"):
+        metric = METRICS[line["quantity"]]
+        published, ours = f"{metric.factor * line['published']:.4g}{metric.unit}", printed_number(line)
+        ours += metric.unit * ours[-1:].isdigit()
+        lines.append((line["table"], line["row"], line["column"], published, ours, line["verdict"]))
+    return lines
 
 
 def read_csv(path: Path, columns: list[str], numbers: Mapping[str, str]) -> pd.DataFrame:

@@ -7,9 +7,9 @@ in `METRICS` and one in `fedpriv.paper.metrics`, which says how it is asked for:
     METRICS["epsilon"].sample(results, Cell("iid_n100_dp"), spend).interval
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -19,10 +19,11 @@ from fedpriv.audit.finding import how_counted
 from fedpriv.paper.spends import Measure, SpendSelector
 from fedpriv.paper.tables import Cell
 from fedpriv.report import numbers, reading
-from fedpriv.report.numbers import Number, spend_words
+from fedpriv.report.numbers import STATISTIC, UNSTABLE, Interval, Number, is_unstable, spend_words
 from fedpriv.report.reading import fact, ledger_rows
-from fedpriv.report.results import Results, rows_of
-from fedpriv.report.sample import EPSILON, Sample, sample
+from fedpriv.report.results import Results
+from fedpriv.report.sample import ACCURACY, EPSILON, Sample, sample
+from fedpriv.trace import ASKED, EVALUATED
 
 
 class Metric(NamedTuple):
@@ -33,8 +34,8 @@ class Metric(NamedTuple):
     """Its heading in a table."""
     label: str
     """Below that; of an ε by default how that is counted."""
-    show: Callable[[Sample], str]
-    """How its cell in a table is printed."""
+    show: Callable[[Any], str]
+    """How its cell in a table is printed: of a `Sample`, or of what is left of it, an `Interval`."""
     read: Callable[..., Sample]
     """Of results, a cell, and what else its signature in `fedpriv.paper.metrics` says."""
     unit: str = ""
@@ -46,6 +47,16 @@ class Metric(NamedTuple):
     def percent(self) -> bool:
         """Whether a fraction is printed in percent."""
         return self.unit == PERCENT
+
+    @property
+    def factor(self) -> int:
+        """By which a number is printed larger."""
+        return 100 if self.percent else 1
+
+    @property
+    def noun(self) -> str:
+        """The metric in a sentence."""
+        return (self.label or self.name).removesuffix(" (%)")
 
     def sample(self, results: Results, cell: Cell, *arguments: object) -> Sample:
         """Return its numbers by seed, and what they are in words."""
@@ -68,12 +79,12 @@ PERCENT = " %"
 def accuracy(results: Results, cell: Cell, measure: Measure = "last") -> Sample:
     """Return the accuracy within the budgets of a cell, where it has any, else under a measure."""
     found = reading.reading(results, cell) if cell.within else reading.MEASURES[measure](results, cell.run)
-    return Sample(found["accuracy"])
+    return Sample(found["value"])
 
 
 def accuracy_within(results: Results, cell: Cell, limit: float, spend: SpendSelector) -> Sample:
     """Return the accuracy at the last evaluated round before an ε first exceeds a limit."""
-    found = Sample(reading.reading_within(results, cell.run, (spend, limit))["accuracy"])
+    found = Sample(reading.reading_within(results, cell.run, (spend, limit))["value"])
     found.meaning = epsilon_meaning(results, cell, spend)
     budget = mark_epsilon(f"{limit:g}", found.meaning.get("epsilon_status", ""))
     found.words = f"{METRICS['accuracy'].words(found)} within ε = {budget}"
@@ -81,32 +92,25 @@ def accuracy_within(results: Results, cell: Cell, limit: float, spend: SpendSele
 
 
 def published(results: Results, cell: Cell) -> Sample:
-    """Return the accuracy that the paper prints in a cell."""
+    """Return the number that the paper prints in a cell; the difference of two accuracies is a gain."""
     assert cell.published is not None
-    return Sample(cell.published, f"{100 * cell.published:g} %")
+    of = METRICS[cell.metric]
+    kind = "" if cell.metric == ACCURACY else cell.metric
+    return Sample(cell.published, f"{of.factor * cell.published:g}{of.unit}", kind)
 
 
 def last_value(results: Results, cell: Cell, name: str) -> Sample:
-    """Return a column of the trace at its last evaluated round within the cell's budgets.
-
-    It is NaN of a seed that has diverged.
-    """
-    by_round = reading.metric(results, cell.run, f"test_{name}")
-    seeds = rows_of(results.runs, cell.run)["seed"]
-    if cell.within:
-        last = reading.last_affordable(results, cell.run, *cell.budgets).reindex(by_round.columns)
-        by_round = by_round.where(by_round.index.to_numpy()[:, None] <= last.to_numpy())
-    found = by_round.ffill().iloc[-1] if len(by_round) else pd.Series(np.nan, seeds)
-    return Sample(found.where(~found.index.isin(reading.divergence_rounds(results, cell.run).index)))
+    """Return what else was evaluated, within the budgets of a cell or at the last round."""
+    return Sample(reading.reading(results, cell, name)["value"])
 
 
 def first_round(results: Results, cell: Cell, target: Sample | float) -> Sample:
     """Return the first evaluated round that is at least so accurate; what is never reached takes for ever."""
-    read = reading.accuracies(results, cell.run)
+    read = reading.evaluated(results, cell.run)
     seeds, known = pd.Index(read["seed"].unique()), sample(target).known
     wanted = known.iloc[:, 0] if isinstance(known, pd.DataFrame) else pd.Series(known, seeds)
     wanted = wanted.loc[wanted.index.intersection(seeds)]
-    first = read.loc[read["test_accuracy"] >= read["seed"].map(wanted)].groupby("seed").first()
+    first = read.loc[read["value"] >= read["seed"].map(wanted)].groupby("seed").first()
     found = first["round"].reindex(wanted.index)
     words = f"round {numbers.round_range(found)} for {METRICS['accuracy'].words(Sample(wanted))}"
     return Sample(found.fillna(np.inf), words)
@@ -160,10 +164,16 @@ def epsilon_text(found: Sample) -> str:
     return numbers.epsilon_of_seeds(found, found.meaning.get("epsilon_status", ""))
 
 
-def end_metric(name: str, label: str, show: Callable[[Sample], str], unit: str = "") -> Metric:
-    """Metric that is measured where a model is evaluated."""
-    axis = label[0].upper() + label[1:]
-    return Metric(name, "Last round", label, show, partial(last_value, name=name), unit, axis)
+def evaluated_metric(name: str) -> Metric:
+    """Metric that is measured where a model is evaluated, if a run asks for it."""
+    _, label, _, digits, _ = EVALUATED[name]
+    read = partial(last_value, name=name)
+    if digits is None:
+        label += f" ({PERCENT.strip()})"
+        show, unit = numbers.percent, PERCENT
+    else:
+        show, unit = partial(numbers.short_interval, digits=digits), ""
+    return Metric(name, "Last round", label, show, read, unit, label[0].upper() + label[1:])
 
 
 def upload_metric(
@@ -174,17 +184,12 @@ def upload_metric(
     return Metric(name, "Sent by a client a round", label, show, read, unit)
 
 
-ACCURACY, STD = "Accuracy (%)", "Noise, std"
+IN_PERCENT, STD = "Accuracy (%)", "Noise, std"
 EVERY = (
-    Metric("accuracy", ACCURACY, "", numbers.percent, accuracy, PERCENT, "Test accuracy (%)"),
-    Metric("accuracy_within", ACCURACY, "", numbers.percent, accuracy_within, PERCENT),
+    Metric("accuracy", IN_PERCENT, "", numbers.percent, accuracy, PERCENT, "Test accuracy (%)"),
+    Metric("accuracy_within", IN_PERCENT, "", numbers.percent, accuracy_within, PERCENT),
     Metric("published", "Published (%)", "", numbers.percent, published, PERCENT),
-    end_metric("perplexity", "perplexity", partial(numbers.short_interval, digits=2)),
-    end_metric("auroc", "AUROC (%)", numbers.percent, PERCENT),
-    end_metric("f1", "F1 (%)", numbers.percent, PERCENT),
-    end_metric("worst_owner", "least accuracy of an owner (%)", numbers.percent, PERCENT),
-    end_metric("owner_std", "std of accuracy over owners (%)", numbers.percent, PERCENT),
-    end_metric("error", "mean absolute error", partial(numbers.short_interval, digits=3)),
+    *(evaluated_metric(name) for name in ASKED),
     Metric(
         "round",
         "Read at round",
@@ -226,3 +231,28 @@ EVERY = (
     ),
 )
 METRICS = {one.name: one for one in EVERY}
+
+
+def printed_number(line: Mapping[Any, Any], alone: bool = False) -> str:
+    """Return the number of a line that `tidy` wrote, as tables print it; `alone` without its interval.
+
+    What is published stands as it is printed, a fraction in percent. Without a number it is empty.
+    """
+    quantity = str(line["quantity"])
+    told = (line.get(name, "") for name in STATISTIC)
+    mean, low, high, seeds = (float("nan" if one == "" else one) for one in told)
+    found = Interval(mean, low, high, 1 if np.isnan(seeds) or alone else int(seeds))
+    if np.isnan(found.mean):
+        return ""
+    metric = quantity if quantity in EVALUATED else quantity.removesuffix("_std")
+    factor = METRICS[metric].factor if metric in EVALUATED else 1
+    if line.get("source") == "published":
+        return f"{factor * found.mean:g}"
+    if is_unstable(line.get("status")):
+        return f"{UNSTABLE} ({factor * found.mean:.1f})"
+    if metric in EVALUATED:
+        return METRICS[metric].show(found)
+    if quantity == EPSILON:
+        return numbers.epsilon_of_seeds(found, str(line.get("epsilon_status") or line["kind"]))
+    whole = quantity == "round" or found.mean >= 100
+    return numbers.whole_number([found.mean]) if whole else f"{found.mean:.6g}"

@@ -197,7 +197,7 @@ MACHINE = ("hardware", "engine", "code", "libraries")
 SHOWN = ("dataset", "rounds")  # settings with a column of their own
 
 
-def runs_table(results: Results) -> PrintedTable:
+def settings_table(results: Results) -> PrintedTable:
     """Return a line a run, with the settings in which it differs; those of all stand below, and machines."""
     machines = {letter(number): one for number, one in enumerate(unique(results.runs, MACHINE))}
     settings = {run: flatten(json.loads(config)) for run, config in unique(results.runs, ("run", "config"))}
@@ -213,7 +213,7 @@ def runs_table(results: Results) -> PrintedTable:
             "Data": first["data"],
             "Seeds": str(len(of_run.runs)),
             "Rounds": numbers.whole_number(last),
-            "Accuracy (%)": numbers.percent(last_reading(of_run, run)["accuracy"]),
+            "Accuracy (%)": numbers.percent(last_reading(of_run, run)["value"]),
             "Seconds": numbers.short_interval(seconds, 1),
             "Machine": ", ".join(key for key, machine in machines.items() if machine in made),
             "Set to": settings_text(own),

@@ -18,7 +18,7 @@ import pandas as pd
 
 from fedpriv.account.spend import mark_epsilon
 from fedpriv.paper.spends import SPEND_COLUMNS
-from fedpriv.report.reading import SpendLabels, accuracies
+from fedpriv.report.reading import SpendLabels, by_round, evaluated
 from fedpriv.report.results import Results
 
 LEVEL = 0.95
@@ -70,16 +70,22 @@ def interval_text(found: Interval, digits: int) -> str:
 def short_interval(values: Seeds, digits: int) -> str:
     """Return `mean ± half-width`, or the mean alone where that rounds to nothing: of what no seed changes."""
     found = interval(values)
-    return interval_text(found._replace(n=1) if found.half < 0.5 * 10**-digits else found, digits)
+    alone = found._replace(n=1) if found.half < 0.5 * 10**-digits else found
+    return diverged_text(values) or interval_text(alone, digits)
 
 
 def percent(values: Seeds) -> str:
-    """Return accuracies, fractions by seed, in percent; that of a run that has diverged is minus infinity."""
-    if not isinstance(values, Interval):
-        values = np.asarray(list(values), dtype=float)
-        if gone := int(np.isneginf(values).sum()):
-            return "diverged" if gone == len(values) else f"diverged ({gone} of {len(values)} seeds)"
-    return interval_text(hundredfold(values), 1)
+    """Return fractions by seed in percent."""
+    return diverged_text(values) or interval_text(hundredfold(values), 1)
+
+
+def diverged_text(values: Seeds) -> str:
+    """Return how many runs have diverged, of which each is minus infinity; empty: none has."""
+    sample = np.asarray([] if isinstance(values, Interval) else list(values), dtype=float)
+    gone = int(np.isneginf(sample).sum())
+    if gone < len(sample):
+        return f"diverged ({gone} of {len(sample)} seeds)" if gone else ""
+    return "diverged" if gone else ""
 
 
 def share(values: Seeds) -> str:
@@ -178,14 +184,14 @@ def instability(results: Results, run: str, read: pd.DataFrame) -> str:
     at the round read, or where that round lies between two at which all seeds predict one class. It rises
     where the mean over seeds does, by more than 10 points to the next evaluated round.
     """
-    found = read["accuracy"].to_numpy(dtype=float)
+    found = read["value"].to_numpy(dtype=float)
     if not len(found) or not np.isfinite(found).all():
         return ""
-    evaluated = accuracies(results, run).pivot(index="round", columns="seed", values="test_accuracy")
+    rounds = by_round(evaluated(results, run))
     largest = results.fact(run, "majority")
     if (np.abs(found - largest) <= NEAR).all():
         return f"{UNSTABLE}: {ONE_CLASS}"
-    seeds = [(evaluated[seed].dropna(), at) for seed, at in read["round"].items()]
+    seeds = [(rounds[seed].dropna(), at) for seed, at in read["round"].items()]
     # By seed the accuracies at the round read and before and after it, at an end the next; NaN of fewer.
     windows = np.full((len(seeds), 3), np.nan)
     for window, (of_seed, at) in zip(windows, seeds, strict=True):
@@ -210,7 +216,7 @@ NOT_RUN, NOT_JUDGED = "not run", "not judged"
 SUBSTITUTE, CUT = f"{NOT_JUDGED}: substitute data", f"{NOT_JUDGED}: cut by the preset"
 ONE_SEED = "one seed"
 ANOTHER_NETWORK = "another network"  # of a baseline that others are held against
-REACHED = {HOLDS: "reached", FAILS: "not reached", UNDECIDED: UNDECIDED}  # of a published accuracy
+REACHED = {HOLDS: "reached", FAILS: "not reached", UNDECIDED: UNDECIDED}  # of a published number
 STANDING = (
     "A cell holds if the whole 95 % Student-t interval over seeds of what is tested is on the claimed side, "
     "fails if the whole of it is on the other, and is undecided if the threshold is in it. One seed has no "
@@ -230,26 +236,30 @@ def decision(found: Interval, threshold: float = 0.0) -> str:
     return FAILS if found.high < threshold - ROUNDING else UNDECIDED
 
 
-def reach_verdict(found: Interval, published: float, numbers: int = 1, std: float = 0.0) -> str:
-    """Verdict on a published accuracy, up to its last digit, as a claim would be judged.
+def reach_verdict(
+    found: Interval, published: float, last_digit: float = LAST_DIGIT, std: float = 0.0, less: bool = False
+) -> str:
+    """Verdict on a published number, up to half of its `last_digit`, as a claim would be judged.
 
-    A difference of two published ones has the last digits of both `numbers`. A published standard deviation
-    `std` is that of one run: what it leaves open of the difference is added to our interval.
+    A published standard deviation `std` is that of one run: what it leaves open of the difference is added to
+    our interval. Where `less` is better, a number is reached from above.
     """
     alone = f" ({ONE_SEED})" if found.n == 1 else ""
     if std:
         half = float(np.hypot(found.half, NORMAL * std))
         found = found._replace(low=found.mean - half, high=found.mean + half)
-    return REACHED[decision(found, published - numbers * LAST_DIGIT)] + alone
+    if less:
+        found, published = Interval(-found.mean, -found.high, -found.low, found.n), -published
+    return REACHED[decision(found, published - last_digit)] + alone
 
 
 def verdict_alone(verdict: str) -> str:
-    """Verdict on a published accuracy, without its reason."""
+    """Verdict on a published number, without its reason."""
     return verdict.partition(":")[0].partition(" (")[0]
 
 
 def verdict_counts(verdicts: Iterable[str]) -> str:
-    """Return the counts of the published accuracies that are reached, and of the others by verdict."""
+    """Return the counts of the published numbers that are reached, and of the others by verdict."""
     words = {
         ANOTHER_NETWORK: "baselines of another network",
         SUBSTITUTE: "not judged (substitute data)",
@@ -317,29 +327,7 @@ def seed_statistic(line: Number) -> Number:
     return dict(zip(STATISTIC, found, strict=True)) | gone
 
 
-def printed_number(line: Mapping[Any, Any], alone: bool = False) -> str:
-    """Return the number of a line that `tidy` wrote, as tables print it; `alone` without its interval.
-
-    What is published stands as it is printed, an accuracy in percent. Without a number it is empty.
-    """
-    quantity = str(line["quantity"])
-    told = (line.get(name, "") for name in STATISTIC)
-    mean, low, high, seeds = (float("nan" if one == "" else one) for one in told)
-    found = Interval(mean, low, high, 1 if np.isnan(seeds) or alone else int(seeds))
-    if np.isnan(found.mean):
-        return ""
-    accuracy = quantity.startswith("accuracy")
-    if line.get("source") == "published":
-        return f"{(100 if accuracy else 1) * found.mean:g}"
-    if is_unstable(line.get("status")):
-        return f"{UNSTABLE} ({100 * found.mean:.1f})"
-    if accuracy:
-        return percent(found)
-    if quantity == "epsilon":
-        return epsilon_of_seeds(found, str(line.get("epsilon_status") or line["kind"]))
-    return whole_number([found.mean]) if quantity == "round" or found.mean >= 100 else f"{found.mean:.6g}"
-
-
 def display_frame(lines: Sequence[Mapping[tuple[str, str], str]]) -> pd.DataFrame:
     """Return lines of finished text, by pairs (group, name), as a frame with the columns of the first."""
-    return pd.DataFrame([list(line.values()) for line in lines], columns=pd.MultiIndex.from_tuples(lines[0]))
+    columns = [" ".join(filter(None, names)) for names in lines[0]]
+    return pd.DataFrame([list(line.values()) for line in lines], columns=columns)

@@ -17,10 +17,10 @@ from fedpriv.store.files import writing
 def write_tables(folder: Path, paper: Paper, judged: bool = True) -> None:
     """Write the tables of a paper below its `folder`, what they rest on, its runs and its verdicts."""
     from fedpriv.report import claims, render, tables
-    from fedpriv.report.notes import runs_table
+    from fedpriv.report.notes import settings_table
 
     results = load_results(folder)
-    render.write_table_files(runs_table(results), folder / "runs")
+    render.write_table_files(settings_table(results), folder / "runs")
     main = main_of_places(paper.tables)
     written = [
         tables.write_table(results, table, folder / "tables" / name, name in main)

@@ -1,4 +1,4 @@
-"""Read results: accuracies at the last round, or the last within budgets; ε; facts of rounds."""
+"""Read results: what was evaluated at the last round, or the last within budgets; ε; facts of rounds."""
 
 import math
 from typing import Any, Protocol
@@ -10,8 +10,8 @@ from fedpriv.paper.tables import Cell
 from fedpriv.report.results import WIDTH, Results, rows_of
 
 # Every reading is a frame with one row a seed and these columns; NaN where there is no such round. A run
-# that has diverged has no accuracy at all, which is below every other.
-READING = ["round", "accuracy"]
+# that has diverged has no number at all: its accuracy is below every other.
+READING = ["round", "value"]
 DIVERGED = -math.inf
 MEANING = ("unit", "relation", "sampling_law", "kind", "epsilon_status")  # of an ε, beside its spend
 
@@ -23,17 +23,23 @@ class SpendLabels(Protocol):
     def key(self) -> tuple[str, ...]: ...
 
 
-def accuracies(results: Results, run: str, drawn: bool = False) -> pd.DataFrame:
-    """Return seed, round and test_accuracy of every evaluated round of `run`, once each, in order.
+def evaluated(results: Results, run: str, metric: str = "accuracy", drawn: bool = False) -> pd.DataFrame:
+    """Return seed, round and value of a metric at every evaluated round of `run`, once each, in order.
 
     `drawn` asks for the accuracy of some clients, drawn with replacement. Where all clients hold the weights
     of the server, that is the accuracy of these.
     """
-    rounds = rows_of(results.rounds, run)[["seed", "round", "test_accuracy", "test_accuracy_drawn"]]
+    rounds = rows_of(results.rounds, run)
+    values = rounds[f"test_{metric}"]
     if drawn:
-        rounds["test_accuracy"] = rounds["test_accuracy_drawn"].fillna(rounds["test_accuracy"])
-    rounds = rounds.drop(columns="test_accuracy_drawn").dropna()
-    return rounds.sort_values(["seed", "round"], ignore_index=True)
+        values = rounds["test_accuracy_drawn"].fillna(values)
+    found = rounds[["seed", "round"]].assign(value=values).dropna()
+    return found.sort_values(["seed", "round"], ignore_index=True)
+
+
+def by_round(found: pd.DataFrame) -> pd.DataFrame:
+    """Return what was evaluated with a row a round and a column a seed."""
+    return found.pivot(index="round", columns="seed", values="value")
 
 
 def ledger_rows(results: Results, run: str, spend: SpendLabels) -> pd.DataFrame:
@@ -56,33 +62,28 @@ def status_of(results: Results, run: str, spend: SpendLabels) -> str:
     return str(meaning(ledger_rows(results, run, spend)).get("epsilon_status", ""))
 
 
-def last_reading(results: Results, run: str) -> pd.DataFrame:
+def last_reading(results: Results, run: str, metric: str = "accuracy") -> pd.DataFrame:
     """Return the reading of `run` at its last evaluated round."""
-    return with_divergence(results, run, accuracies(results, run).groupby("seed").last())
-
-
-def metric(results: Results, run: str, name: str) -> pd.DataFrame:
-    """Return a measured column of the trace where it was evaluated: a row a round, a column a seed."""
-    rows = rows_of(results.rounds, run)
-    return rows.pivot(index="round", columns="seed", values=name).dropna(how="all")
+    return with_divergence(results, run, evaluated(results, run, metric).groupby("seed").last())
 
 
 def best_drawn(results: Results, run: str) -> pd.DataFrame:
     """Return the reading of `run` at sampled clients' best round, which the test split itself decides."""
-    read = accuracies(results, run, drawn=True)
-    return with_divergence(
-        results, run, read.loc[read.groupby("seed")["test_accuracy"].idxmax()].set_index("seed")
-    )
+    read = evaluated(results, run, drawn=True)
+    best = read.loc[read.groupby("seed")["value"].idxmax()]
+    return with_divergence(results, run, best.set_index("seed"))
 
 
 MEASURES = {"last": last_reading, "best_drawn": best_drawn}
 
 
-def reading_within(results: Results, run: str, *budgets: tuple[SpendLabels, float]) -> pd.DataFrame:
+def reading_within(
+    results: Results, run: str, *budgets: tuple[SpendLabels, float], metric: str = "accuracy"
+) -> pd.DataFrame:
     """Return the reading of `run` at the last evaluated round before any ε first exceeds its budget."""
     last = last_affordable(results, run, *budgets)
-    evaluated = accuracies(results, run)
-    read = evaluated.loc[evaluated["round"] <= evaluated["seed"].map(last)].groupby("seed").last()
+    every = evaluated(results, run, metric)
+    read = every.loc[every["round"] <= every["seed"].map(last)].groupby("seed").last()
     return with_divergence(results, run, read.astype(float).reindex(last.index), last)
 
 
@@ -96,16 +97,16 @@ def last_affordable(results: Results, run: str, *budgets: tuple[SpendLabels, flo
 def with_divergence(
     results: Results, run: str, read: pd.DataFrame, until: pd.Series | None = None
 ) -> pd.DataFrame:
-    """Return rounds read, by seed, as a reading in which a seed that has diverged has no accuracy.
+    """Return rounds read, by seed, as a reading in which a seed that has diverged has no number.
 
     Where a budget ended before that, by seed at round `until`, it is read as it was then.
     """
-    found = read.rename(columns={"test_accuracy": "accuracy"}).filter(READING)
+    found = read.filter(READING)
     ends = divergence_rounds(results, run)
     if until is not None:
         ends = ends.loc[ends <= until.reindex(ends.index)]
     found = found.reindex(found.index.union(ends.index))
-    found.loc[ends.index, "round"], found.loc[ends.index, "accuracy"] = ends, DIVERGED
+    found.loc[ends.index, "round"], found.loc[ends.index, "value"] = ends, DIVERGED
     return found
 
 
@@ -123,11 +124,11 @@ def affordable_rounds(results: Results, run: str, spend: SpendLabels, budget: fl
     return rows.loc[fine, ["seed", "round"]].groupby("seed").last().loc[:, "round"]
 
 
-def reading(results: Results, cell: Cell) -> pd.DataFrame:
+def reading(results: Results, cell: Cell, metric: str = "accuracy") -> pd.DataFrame:
     """Return the reading of one cell of a table."""
-    return (
-        reading_within(results, cell.run, *cell.budgets) if cell.within else last_reading(results, cell.run)
-    )
+    if cell.within:
+        return reading_within(results, cell.run, *cell.budgets, metric=metric)
+    return last_reading(results, cell.run, metric)
 
 
 def epsilon_at(results: Results, run: str, spend: SpendLabels, rounds: pd.Series | None = None) -> pd.Series:

@@ -136,29 +136,26 @@ OURS = "Ours, which the paper does not have:"  # above the columns that are
 
 
 class PrintedTable(NamedTuple):
-    """A table in its three forms: the table itself, its numbers, and what to know before believing it.
-
-    Cells are finished text; a column's name is a pair (group, name).
-    """
+    """A table in its three forms: the table itself, its numbers, and what to know before believing it."""
 
     name: str
     title: str
     tidy: pd.DataFrame  # every number, unrounded, a line each
-    display: pd.DataFrame
-    notes: Sequence[str]  # what nobody can read the table without
+    display: pd.DataFrame  # of finished text
+    notes: Sequence[str] = ()  # what nobody can read the table without
     items: Sequence[str] = ()  # numbered, one for every line of the table
     details: Sequence[str] = ()  # what it rests on
     ours: pd.DataFrame | None = None  # columns that the paper does not have, of the same rows
     seeds: pd.DataFrame | None = None  # of a table of accuracies: a line for every seed of a cell
-    printed: bool = False  # whether a paper would print it: as LaTeX, too
+    cells: str = ""  # what they are, of a table that a paper would print: as LaTeX, too
     caption: str = ""  # what people wrote of it
     place: str = ""  # in the paper; the title begins with it
     main: bool = False  # whether its cells count as the paper's: of several tables for a place the first
 
     @property
     def blocks(self) -> list[pd.DataFrame]:
-        """Return the parts of the table, with one line of column names each."""
-        return [flatten_columns(one) for one in (self.display, self.ours) if one is not None]
+        """The parts of the table."""
+        return [self.display, *([] if self.ours is None else [self.ours])]
 
 
 def write_table_files(table: PrintedTable, stem: Path) -> list[Path]:
@@ -172,7 +169,7 @@ def write_table_files(table: PrintedTable, stem: Path) -> list[Path]:
     frames = {".csv": table.tidy} | ({} if table.seeds is None else {"_seeds.csv": table.seeds})
     texts = {end: escape_frame(frame, visible).to_csv(index=False) for end, frame in frames.items()}
     texts |= {".json": as_json(table), ".md": markdown(table)}
-    texts |= {".tex": latex(table)} if table.printed else {}
+    texts |= {".tex": latex(table)} if table.cells else {}
     files = [stem.with_name(stem.name + end) for end in texts]
     for file, text in zip(files, texts.values(), strict=True):
         with writing(file) as path:
@@ -216,13 +213,6 @@ def escape_frame(frame: pd.DataFrame, escape: Callable[[str], str]) -> pd.DataFr
     return frame.map(lambda cell: escape(cell) if isinstance(cell, str) else cell).rename(columns=escape)
 
 
-def flatten_columns(display: pd.DataFrame) -> pd.DataFrame:
-    """Return a table with one line of column names."""
-    if display.columns.nlevels == 1:
-        return display
-    return display.set_axis([" ".join(filter(None, names)) for names in display.columns], axis=1)
-
-
 def grids(table: PrintedTable) -> list[str]:
     """Return every block in Markdown, with what stands above ours."""
     first, *ours = (
@@ -245,7 +235,9 @@ def latex(table: PrintedTable) -> str:
     r"""Return a floating table to be read by \input, as wide as its text; it needs booktabs alone."""
     title = table.title[len(table.place) + 2 :] if table.place else table.title
     said = ": ".join(filter(None, (title, table.caption)))
-    blocks = f"\n\\par\\smallskip {OURS}\\par\\smallskip\n".join(map(tabular, table.blocks))
+    blocks = f"\n\\par\\smallskip {OURS}\\par\\smallskip\n".join(
+        tabular(block, table.cells) for block in table.blocks
+    )
     notes = "".join(f"\\par {escape_latex(note)}\n" for note in table.notes)
     return (
         "% needs \\usepackage{booktabs}\n"
@@ -255,7 +247,7 @@ def latex(table: PrintedTable) -> str:
     )
 
 
-def tabular(block: pd.DataFrame) -> str:
+def tabular(block: pd.DataFrame, cells: str) -> str:
     """Return one block with booktabs rules; headings are broken where that makes their columns narrower."""
     shown = escape_frame(block, escape_latex)
     heads = [escape_latex(block.columns[0])]
@@ -268,7 +260,7 @@ def tabular(block: pd.DataFrame) -> str:
             lines.append(r"\addlinespace[2pt]")
         if len(str(block.iloc[number, 0])) > LONG:  # on a line of its own
             lines.append(rf"\multicolumn{{{len(heads)}}}{{@{{}}l}}{{{first}}} \\")
-            first = rf"{LATEX[INDENT]}accuracy"
+            first = LATEX[INDENT] + cells
         lines.append(" & ".join((first, *(one.replace(" $\\pm$ ", r"\,$\pm$\,") for one in others))) + r" \\")
     form = f"@{{}}l{'r' * (shown.shape[1] - 1)}@{{}}"
     return "\n".join([rf"\begin{{tabular}}{{{form}}}", r"\toprule", *lines, r"\bottomrule", r"\end{tabular}"])

@@ -31,15 +31,6 @@ Values = pd.DataFrame | float  # a row a seed and a column a comparison; or the 
 Operation = Callable[[Any, Any], Any]
 
 
-def operation(of: Operation, turned: bool = False) -> Callable[[Any, Sample | float], Sample]:
-    """Return the method of an operator, by seed; `turned` has the other number first."""
-
-    def method(self: Sample, other: Sample | float) -> Sample:
-        return combine(of, sample(other), self) if turned else combine(of, self, sample(other))
-
-    return method
-
-
 class Sample:
     """Numbers by seed, or one for all seeds; several columns are comparisons that must all hold.
 
@@ -81,10 +72,17 @@ class Sample:
         missing = self.kind.startswith(ACCURACY)
         return values.fillna(0.0) if missing and isinstance(values, pd.DataFrame) else values
 
-    __add__, __radd__ = operation(operator.add), operation(operator.add, turned=True)
-    __sub__, __rsub__ = operation(operator.sub), operation(operator.sub, turned=True)
-    __mul__, __rmul__ = operation(operator.mul), operation(operator.mul, turned=True)
-    __truediv__, __rtruediv__ = operation(operator.truediv), operation(operator.truediv, turned=True)
+    def __add__(self, other: Sample | float) -> Sample:
+        return combine(operator.add, self, sample(other))
+
+    def __sub__(self, other: Sample | float) -> Sample:
+        return combine(operator.sub, self, sample(other))
+
+    def __mul__(self, other: Sample | float) -> Sample:
+        return combine(operator.mul, self, sample(other))
+
+    def __truediv__(self, other: Sample | float) -> Sample:
+        return combine(operator.truediv, self, sample(other))
 
     def __abs__(self) -> Sample:
         """Return two comparisons: that neither the number nor its negative is larger by so much."""

@@ -1,9 +1,8 @@
 """What there is: results by the words of a person, what is behind a number, what is stored."""
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import fields
-from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,8 +17,9 @@ from fedpriv.paper.spends import SPEND_COLUMNS
 from fedpriv.paper.tables import full_title
 from fedpriv.report import claims as compare
 from fedpriv.report.claims import read_csv
+from fedpriv.report.metrics import METRICS, printed_number
 from fedpriv.report.notes import shared_settings
-from fedpriv.report.numbers import STATISTIC, Interval, interval, printed_number, verdict_alone
+from fedpriv.report.numbers import STATISTIC, Interval, interval, verdict_alone
 from fedpriv.report.render import read_texts
 from fedpriv.report.results import flatten
 from fedpriv.schemes import SCHEMES
@@ -185,9 +185,10 @@ def facts(told: Mapping[str, Any], trace: Path) -> dict[str, Any]:
 
 def spoken(one: Mapping[str, Any]) -> dict[str, str]:
     """Return a number of `show` as people read it."""
+    metric = METRICS.get(one["quantity"].partition("_")[0])
     return {
         "column": one["column"],
-        "quantity": one["quantity"] + " (%)" * one["quantity"].startswith("accuracy"),
+        "quantity": one["quantity"] + " (%)" * bool(metric and metric.percent),
         "": one.get("source", ""),
         "value": printed_number(one),
         "seeds": f"{one['seeds']:g}" if "seeds" in one else "",
@@ -235,49 +236,41 @@ def trace(key: RunKey, preset: str, reference: Path) -> str | None:
 
 
 Lines = list[dict[str, Any]]
-Seeds = Mapping[str, Mapping[str, list[int]]]  # run -> preset -> seeds
+Seeds = Mapping[str, list[int]]  # by run
 
 
-def inventory(
-    configs: Path, reference: Path, resources: Path, kinds: Iterable[str], paper: str = ""
-) -> dict[str, Lines]:
+def inventory(configs: Path, reference: Path, resources: Path, paper: str = "") -> dict[str, Lines]:
     """Lines of what is declared in `configs` and registered, by kind; of one paper or of all.
 
-    Stored are runs and rendered tables below `reference`, and raw data below `resources`. Nothing is read
-    for a kind that nobody asks for.
+    Stored are runs and rendered tables below `reference`, and raw data below `resources`.
     """
     homes_of = {name: home for name, home in homes(configs / "papers").items() if paper in ("", name)}
-    papers = [load_paper(name, home) for name, home in homes_of.items()]
-    stored = cache(partial(seeds, reference))
-    lines: dict[str, Callable[[], Lines]] = {
-        "papers": lambda: [paper_counts(one, stored(one.paper)) for one in papers],
-        "runs": lambda: [line for one in papers for line in run_lines(one, stored(one.paper))],
-        "tables": lambda: [line for one in papers for line in rendered_lines(one, reference)],
-        "datasets": lambda: [dataset_line(name, resources) for name in DATASETS],
-        "schemes": lambda: [scheme_line(name) for name in SCHEMES],
+    papers = [(load_paper(name, home), seeds(reference, name)) for name, home in homes_of.items()]
+    return {
+        "papers": [paper_counts(one, stored) for one, stored in papers],
+        "runs": [line for one, stored in papers for line in run_lines(one, stored)],
+        "tables": [line for one, _ in papers for line in rendered_lines(one, reference)],
+        "datasets": [dataset_line(name, resources) for name in DATASETS],
+        "schemes": [scheme_line(name) for name in SCHEMES],
     }
-    return {kind: lines[kind]() for kind in kinds}
 
 
 def seeds(reference: Path, paper: str) -> Seeds:
-    """Return the stored seeds of every run of a paper, by the preset that trained them.
-
-    A damaged file is BadInput naming it.
-    """
-    found: dict[str, dict[str, list[int]]] = {}
-    for told in (RunDir(path).summary for path in stored_files(reference, paper)):
-        found.setdefault(told["run"], {}).setdefault(told["preset"], []).append(told["seed"])
-    return found
+    """Seeds of which a run of a paper is stored, as the names of files say it."""
+    found: dict[str, set[int]] = {}
+    for path in stored_files(reference, paper):
+        if name := STORED.fullmatch(path.name):
+            found.setdefault(path.parent.name, set()).add(int(name[1]))
+    return {run: sorted(some) for run, some in found.items()}
 
 
-def paper_counts(paper: Paper, kept: Seeds) -> dict[str, Any]:
-    """Count the declarations of a paper, and its stored runs."""
-    counts = {name: len(getattr(paper, name)) for name in ("runs", "tables", "figures", "claims")}
-    counts["runs stored"] = len(kept)
-    return {"paper": paper.paper, "title": paper.title, "year": paper.year, **counts}
+def paper_counts(paper: Paper, stored: Seeds) -> dict[str, Any]:
+    """Line of a paper, with the number of its runs and of those that are stored."""
+    counts = {"runs": len(paper.runs), "stored": len(stored)}
+    return {"paper": paper.paper, "year": paper.year, **counts, "title": paper.title}
 
 
-def run_lines(paper: Paper, kept: Seeds) -> Iterator[dict[str, Any]]:
+def run_lines(paper: Paper, stored: Seeds) -> Iterator[dict[str, Any]]:
     """Yield every run of a paper with what tells it apart, before any preset has its say."""
     for name, own in paper.runs.items():
         said = merge(paper.defaults, own)
@@ -287,7 +280,7 @@ def run_lines(paper: Paper, kept: Seeds) -> Iterator[dict[str, Any]]:
             "run": name,
             "dataset": said.get("dataset", ""),
             "scheme": scheme.get("name", "") if isinstance(scheme, dict) else scheme,
-            "stored": {preset: sorted(some) for preset, some in kept.get(name, {}).items()},
+            "seeds stored": stored.get(name, []),
         }
 
 
@@ -306,14 +299,14 @@ def rendered_lines(paper: Paper, reference: Path) -> Iterator[dict[str, Any]]:
 
 
 def dataset_line(name: str, resources: Path) -> dict[str, Any]:
-    """Describe a dataset, and say if anything was fetched for it."""
+    """Line of a dataset; it is here where it needs no network, or where anything was fetched for it."""
     one = DATASETS[name]
+    fetched = any(resources.glob(f"{name}[./-]*")) or (resources / name).is_dir()
     return {
         "dataset": name,
         "gives": one.contents,
-        "source": "a download" if one.network else "bundled",
+        "here": fetched or not one.network,
         "licence": one.licence,
-        "here": any(resources.glob(f"{name}[./-]*")) or (resources / name).is_dir(),
     }
 
 
@@ -352,7 +345,10 @@ def result(path: Path) -> Result:
     tables = [path] if path.name.endswith("_seeds.csv") else sorted(path.glob("tables/*_seeds.csv"))
     if tables:
         numbers = {"seed": "int64", "accuracy": "float64"}
-        return Result(pd.concat([read_csv(table, [*CELL, *numbers], numbers) for table in tables]), {})
+        read = [read_csv(table, [*CELL, "seed"], numbers) for table in tables]
+        if accuracies := [one for one in read if "accuracy" in one]:
+            return Result(pd.concat(accuracies), {})
+        raise BadInput(f"'{path}' holds no accuracies, and no other metric is compared.")
     told = [*paired_summaries(path)]
     if not told:
         raise BadInput(f"'{path}' holds no result. One is {KINDS}.")

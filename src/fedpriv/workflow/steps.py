@@ -161,7 +161,7 @@ def report(plan: Plan, *, results: Path = RESULTS, comparison: Path | None = REF
     """Put all that was built of a preset on one page, beside the `comparison`."""
     from fedpriv.report import page
 
-    page.write(plan, results / plan.preset.preset / "report.html", comparison)
+    page.write_report(plan, results / plan.preset.preset / "report.html", comparison)
 
 
 def outcome(plan: Plan, *, results: Path = RESULTS) -> None:

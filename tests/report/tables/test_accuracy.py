@@ -6,6 +6,7 @@ from pydantic import ValidationError
 from support.made_runs import write_run
 
 from fedpriv.paper.claims import Claim
+from fedpriv.paper.tables import AccuracyTable
 from fedpriv.report import numbers
 from fedpriv.report.render import INDENT
 from fedpriv.report.results import collect, load_results
@@ -206,3 +207,66 @@ def test_a_row_that_cost_nothing_has_a_line_of_epsilon_0_that_says_what_it_is(re
         == [[0.0, "guarantee", "guarantee"]] * 2
     )
     assert (table.seeds["epsilon"] == 0).all() and len(table.seeds) == 6
+
+
+@pytest.mark.parametrize(
+    ("metric", "values", "published", "cell", "reached", "missed"),
+    [
+        ("perplexity", (15.0, 16.0, 17.0), {"value": 15.5, "std": 0.2}, "16.00 ± 2.48 (15.5 ± 0.2)", 20, 12),
+        ("auroc", (0.79, 0.8, 0.81), 0.83, "80.0 ± 2.5 (83)", 0.7, 0.9),
+    ],
+)
+def test_cells_may_be_of_another_metric_and_what_is_better_is_reached(
+    tmp_path, metric, values, published, cell, reached, missed
+):
+    made = [
+        write_run(tmp_path, "text", seed, scheme="none", facts={f"test_{metric}": value})
+        for seed, value in enumerate(values)
+    ]
+    results = load_results(collect(made, tmp_path))
+
+    def table(number):
+        row = {"clients": 100, "run": "text", "published": {"paper": number}}
+        keys = {"title": "Text", "columns": {"paper": {"label": "LSTM"}}, "rows": [row]}
+        return table_of(results, AccuracyTable.model_validate(keys | {"metric": metric}))
+
+    found = table(published)
+    assert found.display["LSTM"].tolist() == [cell] and "accuracy" not in said(found).split("Model")[0]
+    assert found.seeds[metric].tolist() == list(values) and "accuracy" not in found.seeds
+    verdicts = [table(number).tidy["verdict"].iloc[0] for number in (reached, missed)]
+    assert verdicts == ["reached", "not reached"]
+
+
+def test_a_published_fraction_is_at_most_1(declared):
+    data = declared.model_dump()
+    data["rows"][0]["published"]["dp"]["value"] = 87
+    with pytest.raises(ValidationError, match=r"found 87.*accuracy as a fraction, at most 1"):
+        type(declared).model_validate(data)
+
+
+def test_rows_that_have_a_label_and_runs_of_their_own_stand_under_a_heading_of_theirs(tmp_path):
+    made = {"e10_c3": 0.1, "e10_c1": 0.42, "e100_c1": 0.8}
+    runs = [
+        write_run(tmp_path, run, seed, scheme="none", final=f) for run, f in made.items() for seed in (0, 1)
+    ]
+    rows = [
+        {
+            "label": label,
+            "clients": 100,
+            "runs": {one: f"e{label}_{one}" for one in ("c3", "c1")},
+            "published": theirs,
+        }
+        for label, theirs in (("10", {"c3": 0.1173, "c1": 0.4171}), ("100", {"c3": 0.748}))
+    ]
+    columns = {"c3": {"label": "δ = 0.01 (c = 3)"}, "c1": {"label": "δ = 0.76 (c = 1)"}}
+    keys = {"place": "Evaluation", "title": "Accuracy", "heading": "ε", "columns": columns, "rows": rows}
+    table = table_of(load_results(collect(runs, tmp_path)), AccuracyTable.model_validate(keys))
+    assert table.title == "Evaluation. Accuracy" and list(table.display) == [
+        "ε",
+        *(one["label"] for one in columns.values()),
+    ]
+    assert table.display.to_numpy().tolist() == [
+        ["10", "10.1 ± 0.6 (11.73)", "42.0 ± 0.6 (41.71)"],
+        ["100", "— (74.80)", "80.0 ± 0.6"],
+    ]
+    assert "Not run in this preset: 100 (δ = 0.01 (c = 3))." in table.notes[0]

@@ -7,7 +7,6 @@ from fedpriv.errors import BadInput
 from fedpriv.frozen import parse
 from fedpriv.paper.paper import Paper
 from fedpriv.paper.tables import AccuracyTable, SpendsTable, resolve_tables
-from fedpriv.report import render
 from fedpriv.report.tables import TABLE_KINDS
 
 
@@ -17,7 +16,7 @@ def companion_of(results, declared, spends):
 
 
 def lines(table):
-    return render.flatten_columns(table.display).to_dict("records")
+    return table.display.to_dict("records")
 
 
 def test_the_companion_reads_every_spend_at_the_rounds_of_the_table(results, declared):

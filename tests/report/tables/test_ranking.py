@@ -25,7 +25,7 @@ RANKING = {
 
 
 def lines(table: render.PrintedTable) -> list[dict]:
-    return render.flatten_columns(table.display).to_dict("records")
+    return table.display.to_dict("records")
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +38,8 @@ def searched(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
 
 
 def ranking_of(results: pd.DataFrame, **changed: object) -> render.PrintedTable:
-    return runs_table(results, RunsTable.model_validate(RANKING | changed), "search")
+    declared = RunsTable.model_validate(RANKING | changed).matched(["n100_none", "n100_dp", "n100_failed"])
+    return runs_table(results, declared, "search")
 
 
 def test_a_ranking_puts_the_best_within_the_first_budget_first_and_the_unaffordable_last(searched):
@@ -50,6 +51,7 @@ def test_a_ranking_puts_the_best_within_the_first_budget_first_and_the_unafforda
     assert shown[1]["no.such"] == ""
     assert (shown[0]["Read at round DP"], shown[0]["Read at round last round"]) == ("10", "20")
     assert "DP: at the last evaluated round before ε (moments, sensitivity C) exceeds 6." in table.notes
+    assert "Not run in this preset: n100_failed." in table.details
 
 
 def test_a_ranking_of_nothing_says_what_was_looked_for(searched):
@@ -63,7 +65,7 @@ def test_a_ranking_of_nothing_says_what_was_looked_for(searched):
         ({"columns": [{"name": "gamma", "spend": "moments C"}]}, "gamma with nothing"),
         ({"columns": ["gain_last"]}, "found gain_last, allowed: these with a reference"),
         ({"lines": [{"run": "half", "label": "a half"}]}, "allowed: lines, or match"),
-        ({"columns": ["magic"]}, "columns.0.name: found magic, allowed: accuracy_last"),
+        ({"columns": ["magic"]}, "columns.0.name: found 'magic'; input should be 'accuracy_last'"),
     ],
 )
 def test_a_table_of_runs_that_does_not_fit_together_is_refused(changed, words):

@@ -99,7 +99,9 @@ def said(table):
 
 
 def table_of(results: pd.DataFrame, kind: str, **changed: object) -> render.PrintedTable:
-    return runs_table(results, RunsTable.model_validate(DECLARED[kind] | changed), kind)
+    declared = RunsTable.model_validate(DECLARED[kind] | changed)
+    found = declared.matched(results.runs["run"].unique()) if declared.match else declared
+    return runs_table(results, found, kind)
 
 
 def labels_of(results: pd.DataFrame, *runs: str) -> render.PrintedTable:
@@ -110,7 +112,7 @@ def labels_of(results: pd.DataFrame, *runs: str) -> render.PrintedTable:
 
 
 def lines(table: render.PrintedTable) -> list[dict]:
-    return render.flatten_columns(table.display).to_dict("records")
+    return table.display.to_dict("records")
 
 
 def test_every_reading_of_a_gamma_stands_beside_accuracies_and_bytes(results):

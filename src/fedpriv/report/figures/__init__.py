@@ -50,7 +50,7 @@ def write_figure(results: Results, declared: FigureSpec, stem: Path) -> list[Pat
         drawn = BytesIO()  # on a full disk matplotlib's own writer loses the reason
         figure.savefig(drawn, format=kind, metadata=metadata)
         files[kind] = drawn.getvalue()
-    files |= {"json": data.encode(), "md": notes.markdown(content, stem.name).encode()}
+    files |= {"json": data.encode(), "md": notes.figure_markdown(content, stem.name).encode()}
     paths = [stem.with_suffix(f".{kind}") for kind in files]
     for file, written in zip(paths, files.values(), strict=True):
         with writing(file) as path:
@@ -60,7 +60,7 @@ def write_figure(results: Results, declared: FigureSpec, stem: Path) -> list[Pat
 
 def caption(results: Results, declared: FigureSpec) -> str:
     """Return the caption of the figure, and what its lines and points mean."""
-    marks = rounds.legend(declared) if isinstance(declared, RoundsFigure) else ""
+    marks = rounds.legend_text(declared) if isinstance(declared, RoundsFigure) else ""
     return f"{claims.caption(results, declared)} {marks}".strip()
 
 
@@ -80,7 +80,7 @@ def draw_figure(results: Results, declared: FigureSpec) -> Figure:
     titles: dict[Axes, Text] = {}
     labels: dict[Axes, Iterable[Label]] = {}
     for axes, part in zip(row, parts, strict=True):
-        title = part.title + notes.client_numbers(results, part)
+        title = part.title
         if against_rounds:
             title = ", ".join(filter(None, (title, rounds.delta_text(results, part))))
         titles[axes] = axes.set_title(escape_figure(title))

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from re import compile, escape, findall
+from re import compile, escape
 from typing import Any
 
 import pandas as pd
@@ -13,7 +13,7 @@ from fedpriv.report import numbers
 from fedpriv.report.notes import accounting_notes, accountings, footnotes, preset_notes, unique
 from fedpriv.report.reading import ledger_rows
 from fedpriv.report.render import escape_markdown
-from fedpriv.report.results import Results, rows_of
+from fedpriv.report.results import Results
 
 # A band is no interval: where no number has one, nothing is said of it.
 INTERVAL = compile(f"; {escape(numbers.METHOD)}(; one seed has no interval)?")
@@ -54,7 +54,7 @@ def content(results: Results, declared: FigureSpec, caption: str) -> dict[str, A
     return texts | {"notes": notes}
 
 
-def markdown(content: Mapping[str, Any], name: str) -> str:
+def figure_markdown(content: Mapping[str, Any], name: str) -> str:
     """Return the picture `name`.png with its title, its caption, its place in the paper and its notes."""
     place = escape_markdown(f"Place: {content['place']}." if content["place"] else "")
     items = "\n".join(f"- {escape_markdown(note)}" for note in content["notes"])
@@ -81,12 +81,3 @@ def meanings(results: Results, parts: Iterable[AxesPair]) -> list[str]:
         for meaning, some in labels.items():
             found.setdefault(f"{meaning}: {'; '.join(some)}.", []).append(part.title)
     return [": ".join(filter(None, ("; ".join(titles), said))) for said, titles in found.items()]
-
-
-def client_numbers(results: Results, part: AxesPair) -> str:
-    """Return the numbers of clients where they are not those that the panel speaks of."""
-    said = " ".join([part.title, *(curve.label for curve in part.curves)])
-    spoken = set(findall(r"([\d,]+) clients", said))
-    clients = rows_of(results.rounds, *(curve.run for curve in part.curves))["population"]
-    numbers = [f"{number:,}" for number in sorted(clients.unique())]
-    return f" (here {', '.join(numbers)})" if spoken and set(numbers) - spoken else ""

@@ -14,11 +14,11 @@ from fedpriv.report.figures.looks import GREY, Label, color_of, of_curves
 from fedpriv.report.metrics import METRICS
 from fedpriv.report.numbers import delta, instability
 from fedpriv.report.reading import (
-    accuracies,
+    by_round,
+    evaluated,
     growth,
     ledger_rows,
     meaning,
-    metric,
     reading_within,
     status_of,
 )
@@ -63,7 +63,10 @@ def draw_rounds(axes: Axes, results: Results, declared: RoundsFigure, part: Axes
         return marks(axes, results, part, ends)
     if declared.quantity in LOGARITHMIC:
         logarithmic(axes)
-    return [line_across(axes, f"{label}, ε = {value:g}", value) for label, value in part.published.items()]
+    sign = "ε = " if declared.quantity in LOGARITHMIC else ""
+    factor = METRICS[declared.quantity].factor
+    printed = {label: factor * value for label, value in part.published.items()}
+    return [line_across(axes, f"{label}, {sign}{value:g}", value) for label, value in printed.items()]
 
 
 def delta_text(results: Results, part: AxesPair) -> str:
@@ -97,7 +100,7 @@ def marks(axes: Axes, results: Results, part: AxesPair, ends: Sequence[float]) -
         found = reading_within(results, curve.run, (curve.counted, epsilon))
         if found.empty or not np.isfinite(found.to_numpy(dtype=float)).all():
             continue
-        at, height = float(found["round"].mean()), 100 * float(found["accuracy"].mean())
+        at, height = float(found["round"].mean()), 100 * float(found["value"].mean())
         spent_at_most = mark_epsilon(f"{epsilon:g}", status_of(results, curve.run, curve.counted))
         said, places[curve.label] = escape_figure(f"{curve.label}, ε = {spent_at_most}"), at
         if instability(results, curve.run, found):  # an axis that shows it would show nothing else
@@ -132,11 +135,9 @@ def quantity_by_seed(results: Results, curve: DrawnRun, quantity: str) -> pd.Dat
     if not results.has(curve.run):
         return pd.DataFrame()
     if quantity not in (*PERCENT, *LOGARITHMIC):
-        percent = 100 if METRICS[quantity].percent else 1
-        return percent * metric(results, curve.run, f"test_{quantity}")
+        return METRICS[quantity].factor * by_round(evaluated(results, curve.run, quantity))
     if curve.spend is None:
-        found = accuracies(results, curve.run, drawn=quantity == "drawn_accuracy")
-        return 100 * found.pivot(index="round", columns="seed", values="test_accuracy")
+        return 100 * by_round(evaluated(results, curve.run, drawn=quantity == "drawn_accuracy"))
     if quantity == "growth":
         # On a logarithmic axis there is no place for what did not grow yet.
         grown = growth(results, curve.run, curve.spend).iloc[1:]
@@ -174,7 +175,7 @@ def logarithmic(axes: Axes) -> None:
     axes.yaxis.set_major_formatter(FuncFormatter(text))
 
 
-def legend(declared: RoundsFigure) -> str:
+def legend_text(declared: RoundsFigure) -> str:
     """Meanings of the lines, bands and marks."""
     said = [
         "Lines: means over seeds. Up to three seeds are drawn themselves, thin; of more the band is from "

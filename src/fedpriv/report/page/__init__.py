@@ -15,7 +15,6 @@ from PIL import Image
 
 from fedpriv.config.jobs import figure_names, forms
 from fedpriv.config.plan import Plan
-from fedpriv.errors import BadInput
 from fedpriv.paper.claims import OURS
 from fedpriv.paper.figures import FigureSpec
 from fedpriv.paper.paper import Paper
@@ -36,11 +35,11 @@ PIXEL = 0.42
 COLOURS = 48  # of an image on the page, which is then a quarter of its file
 
 
-def write(plan: Plan, out: Path, stored: Path | None = None) -> Path:
+def write_report(plan: Plan, out: Path, stored: Path | None = None) -> Path:
     """Write the report of the results of a plan beside `out`, atomically; the same files give the same page.
 
     Where other data stand in for the papers' the page opens with the full-size results in the folder
-    `stored`, if there are any. A missing file is BadInput that names it.
+    `stored`, if there are any.
     """
     papers = {name: section(plan, name, out.parent / name) for name in plan.papers}
     full = {}
@@ -60,7 +59,7 @@ def write(plan: Plan, out: Path, stored: Path | None = None) -> Path:
         declared=plan.preset,
         papers=papers,
         summary=compare.accuracies_text(papers, out.parent),
-        trained=trained(papers, out.parent),
+        trained=trained_words(papers, out.parent),
         picture=picture(compared_cells(plan.papers, out.parent)),
         full=full,
         patches={
@@ -70,12 +69,12 @@ def write(plan: Plan, out: Path, stored: Path | None = None) -> Path:
         collected=datetime.fromtimestamp(collected, UTC).date().isoformat(),
         minutes=minutes(sum(paper["seconds"] for paper in papers.values())),
         machines=dict.fromkeys(", ".join(one) for paper in papers.values() for one in paper["machines"]),
-        code=code([one for paper in papers.values() for one in paper["code"]]),
+        code=code_words([one for paper in papers.values() for one in paper["code"]]),
         data=dict.fromkeys(paper["data"] for paper in papers.values()),
         outcomes=OUTCOMES,
         soundness=SOUNDNESS,
         standing=STANDING,
-        headings=compare.ACCURACY_COLUMNS,
+        headings=compare.PUBLISHED_COLUMNS,
     )
     with writing(out) as path:
         path.write_text(text, encoding="utf-8")
@@ -96,9 +95,9 @@ def section(plan: Plan, name: str, folder: Path) -> dict[str, Any]:
         "counts": Counter(claim["outcome"] for claim in judged),
         "asked": len(judged),
         "unsound": sum(claim["soundness"] == UNSOUND for claim in judged),
-        "accuracies": compare.published_accuracies(folder),
-        "tables": opened(paper.tables, lambda name, spec: table(name, spec, folder)),
-        "figures": opened(figure_names(plan, name), lambda name, spec: figure(name, spec, folder)),
+        "accuracies": compare.published_words(folder),
+        "tables": open_and_folded(paper.tables, lambda name, spec: table(name, spec, folder)),
+        "figures": open_and_folded(figure_names(plan, name), lambda name, spec: figure(name, spec, folder)),
         "ran": fragment(read_table(folder / "runs.json")),
         "machines": unique(results.runs, ("hardware", "engine")),
         "seconds": results.rounds["seconds"].sum(),
@@ -108,7 +107,9 @@ def section(plan: Plan, name: str, folder: Path) -> dict[str, Any]:
     }
 
 
-def opened(declared: Mapping[str, Any], shown: Callable[[str, Any], dict[str, Any]]) -> dict[str, Any]:
+def open_and_folded(
+    declared: Mapping[str, Any], shown: Callable[[str, Any], dict[str, Any]]
+) -> dict[str, Any]:
     """Return tables or figures by whether a reader finds them open: the first for each place in the paper."""
     main = main_of_places(declared)
     found: dict[str, list[dict[str, Any]]] = {"open": [], "folded": []}
@@ -117,7 +118,7 @@ def opened(declared: Mapping[str, Any], shown: Callable[[str, Any], dict[str, An
     return found
 
 
-def trained(papers: Iterable[str], folder: Path) -> str:
+def trained_words(papers: Iterable[str], folder: Path) -> str:
     """Count the runs trained here, and those stored before; nothing without any."""
     runs = [glance_at(path) for name in papers for path in folder.glob(f"{name}/runs/*/seed*")]
     stored = sum(elsewhere for _, elsewhere in runs)
@@ -125,7 +126,7 @@ def trained(papers: Iterable[str], folder: Path) -> str:
     return f"Trained here: {len(runs) - stored} of {len(runs)} runs{others}." if runs else ""
 
 
-def code(versions: Sequence[str]) -> str:
+def code_words(versions: Sequence[str]) -> str:
     """Return of how many commits the code of runs is, and how many of them no commit has."""
     dirty = sum(map(uncommitted, versions))
     commits = {one.removesuffix("-dirty") for one in versions}
@@ -133,13 +134,14 @@ def code(versions: Sequence[str]) -> str:
 
 
 def compared_cells(papers: Mapping[str, Paper], folder: Path) -> dict[str, pd.DataFrame]:
-    """Return the published cells that were run on the papers' data, by the place of their table."""
+    """Return the published accuracies of what was run on the papers' data, by the place of their table."""
     found: dict[str, pd.DataFrame] = {}
     for name, paper in papers.items():
         there = (folder / name / "claims.csv").is_file()
         if not there or (every := compare.papers_cells(folder / name)).empty:
             continue
         every = every.loc[every["value"].notna() & (every["stand_in_for"] == "") & (every["cut"] == "")]
+        every = every.loc[every["quantity"] == "accuracy"]
         for table, cells in every.groupby("table", sort=False):
             declared = accuracy_tables(paper.tables)[str(table)]
             rows = {str(row.key): row.label or f"{row.clients:,}" for row in declared.rows}
@@ -170,27 +172,19 @@ def table(name: str, declared: TableSpec, folder: Path) -> dict[str, Any]:
     """Return a rendered table and what it is called in the contents."""
     html = fragment(read_table(folder / f"tables/{name}.json"))
     html = html.replace('<th scope="col"></th>', "<td></td>")  # above the rows' names there is nothing to say
-    return {"name": name, "place": place(declared), "html": html, "forms": forms(declared)}
+    return {"name": name, "place": place_name(declared), "html": html, "forms": forms(declared)}
 
 
 def figure(name: str, declared: FigureSpec, folder: Path) -> dict[str, Any]:
     """Return a figure as a data URL with all that stands beside it: title, caption, notes, description."""
-    image = content(folder / f"figures/{name}.png")
     said = read_texts(folder / f"figures/{name}.json")
+    image = (folder / f"figures/{name}.png").read_bytes()
     # The header of a PNG says its width in bytes 16 to 20.
     width = round(PIXEL * int.from_bytes(image[16:20]))
-    found = {"name": name, "place": place(declared), "url": data_url(image), "width": width}
+    found = {"name": name, "place": place_name(declared), "url": data_url(image), "width": width}
     return said | found | {"forms": ["pdf", "png", "md"]}
 
 
-def place(declared: TableSpec | FigureSpec) -> str:
+def place_name(declared: TableSpec | FigureSpec) -> str:
     """Return the name of a table or figure in the contents: its place in the paper, or its title."""
     return declared.theirs.partition(",")[0] or full_title(declared)
-
-
-def content(path: Path) -> bytes:
-    """Read a rendered file; BadInput if it is missing."""
-    try:
-        return path.read_bytes()
-    except FileNotFoundError:
-        raise BadInput(f"{path}: found no such file, allowed: a table or figure that was built") from None

@@ -4,6 +4,7 @@ A cell is read at the last round, or within budgets at one level or at both.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from fedpriv.mechanisms.sampling import COHORTS
 from fedpriv.paper.spends import SPEND_COLUMNS, SpendSelector
 from fedpriv.paper.tables import BASELINE, AccuracyTable, Cell, Row, full_title
 from fedpriv.report import numbers
+from fedpriv.report.metrics import METRICS
 from fedpriv.report.notes import (
     LEVELS,
     RELATIONS,
@@ -26,65 +28,123 @@ from fedpriv.report.notes import (
 from fedpriv.report.numbers import (
     ANOTHER_NETWORK,
     CUT,
+    LAST_DIGIT,
     MEANT,
-    REACHED,
+    NOT_RUN,
     STATISTIC,
     SUBSTITUTE,
     UNSTABLE,
     Number,
     instability,
-    is_unstable,
     reach_verdict,
-    seed_statistic,
     spend_words,
     tidy,
-    verdict_alone,
 )
-from fedpriv.report.reading import MEANING, epsilon_at, ledger_rows, meaning, reading
+from fedpriv.report.reading import MEANING, READING, epsilon_at, ledger_rows, meaning, reading
 from fedpriv.report.render import INDENT, PrintedTable
 from fedpriv.report.results import Results, rows_of
+from fedpriv.report.sample import ACCURACY
+from fedpriv.trace import EVALUATED
 
 KEY = ["table", "row", "column", "source", "quantity"]
 OF_CELL = ("verdict", "status", "stand_in_for", "cut", "run", "clients")
 LONG_COLUMNS = [*KEY, *STATISTIC, *OF_CELL, *SPEND_COLUMNS, *MEANING]
-CELL = ("table", "row", "column", "run")
 WHOSE = {"": "ε", "client": "client ε", "instance": "example ε"}
-AT_END = "Accuracy at the last round."
+OK, NO_ROUND = "ok", "no round within the budget"
+NOTHING_SPENT = {"kind": "guarantee", "epsilon_status": status("guarantee")}
+
+
+@dataclass(frozen=True)
+class Spent:
+    """An ε of a cell at the rounds where it is read, by seed, and what it means by column of the ledger."""
+
+    level: str  # client, instance, or nothing where a table has one ε only
+    epsilons: pd.Series
+    meaning: Number
+    delta: float = 0.0
+
+
+@dataclass(frozen=True)
+class ReadCell:
+    """A cell of a table: what the paper prints there, and what was read of its run."""
+
+    row: Row
+    column: str
+    cell: Cell
+    status: str = NOT_RUN  # ok; not run, no round within the budget, no such ε in the ledger, not measured
+    unstable: str = ""  # the reason, where an accuracy says nothing of its run
+    read: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=READING))
+    spent: Sequence[Spent] = ()
+    facts: Mapping[str, Any] = field(default_factory=dict)  # clients, stand_in_for and cut of what was run
+
+    @property
+    def ran(self) -> bool:
+        """Whether there is anything to read."""
+        return self.status != NOT_RUN
+
+    @property
+    def why(self) -> str:
+        """Why the number says nothing of what is published; empty: it says something."""
+        if np.isneginf(self.read["value"].to_numpy(dtype=float)).any():
+            return "diverged"
+        return self.unstable or self.status.removeprefix(OK)
 
 
 def accuracy_table(results: Results, declared: AccuracyTable, name: str) -> PrintedTable:
     """Return the table in the paper's layout, what is published in brackets, our columns apart."""
-    found = [*with_verdicts(declared, cell_numbers(results, declared))]
-    theirs, ours = blocks(declared, found)
+    cells = read_cells(results, declared)
+    theirs, ours = blocks(declared, cells)
     used = results.of(*declared.runs())
     spends = [spend for column in declared.columns.values() for spend in column.by_unit().values()]
+    baselines = {one.row.key: one for one in cells if one.column == BASELINE}
+    lines = [
+        {"row": one.row.key, "column": one.column, **line}
+        for one in cells
+        for line in (
+            *published_lines(declared, one, baselines.get(one.row.key)),
+            *reproduced_lines(declared, one),
+        )
+    ]
     return PrintedTable(
         name,
         full_title(declared) + stand_ins(used.runs),
-        tidy(name, LONG_COLUMNS, found),
+        tidy(name, LONG_COLUMNS, lines),
         theirs,
-        [caveats(declared, found, used)],
-        details=[*reading_notes(declared, found), *accountings(spends), *footnotes(used)],
+        [caveats(declared, cells, used)],
+        details=[*reading_notes(declared, cells), *accountings(spends), *footnotes(used)],
         ours=ours,
-        seeds=seed_lines(name, found),
-        printed=True,
+        seeds=seed_lines(name, declared.metric, cells),
+        cells=METRICS[declared.metric].noun,
     )
 
 
-def cell_numbers(results: Results, declared: AccuracyTable) -> list[Number]:
-    """Return every number of `declared`, published and reproduced.
+def read_cells(results: Results, declared: AccuracyTable) -> list[ReadCell]:
+    """Return the cells of a table, row by row."""
+    return [read_cell(results, declared, row, name) for row in declared.rows for name in declared.labels]
 
-    An ε has its `spend`, its `delta` and its `level` beside it: client, instance, or nothing if a table has
-    one ε only. `status` of a reproduced number: ok, not run, no round within the budget, no such ε in the
-    ledger, or of an accuracy "unstable" with the reason.
-    """
-    return [
-        {"row": row.key, "column": name, **line}
-        for row in declared.rows
-        for name in declared.labels
-        for cell in [declared.cell(row, name)]
-        for line in (*published_numbers(row, cell), *reproduced_numbers(results, cell))
-    ]
+
+def read_cell(results: Results, declared: AccuracyTable, row: Row, column: str) -> ReadCell:
+    """Read the metric of a cell, the round, and what had been spent by then."""
+    cell = declared.cell(row, column)
+    if not results.has(cell.run):
+        return ReadCell(row, column, cell)
+    read = reading(results, cell, declared.metric)
+    spent = [Spent(level, read["round"] * 0.0, NOTHING_SPENT) for level in cell.free]
+    for budget, way in zip(cell.within, ways_of_counting(cell), strict=True):
+        rows = ledger_rows(results, cell.run, budget.spend)
+        epsilons = epsilon_at(results, cell.run, budget.spend, read["round"])
+        delta = rows["delta"].iloc[0] if len(rows) else budget.delta
+        spent.append(Spent(budget.unit, epsilons, way | meaning(rows), delta))
+    state = NO_ROUND if any(read["value"].isna()) else OK
+    if not all("epsilon_status" in one.meaning for one in spent):
+        state = "no such ε in the ledger"
+    if read.empty:
+        state = "not measured"
+    judged = cell.within and state == OK and declared.metric == ACCURACY
+    why = instability(results, cell.run, read) if judged else ""
+    clients = rows_of(results.rounds, cell.run)["population"].iloc[0]
+    facts = {"clients": clients} | {name: results.fact(cell.run, name) for name in ("stand_in_for", "cut")}
+    return ReadCell(row, column, cell, state, why, read, spent, facts)
 
 
 def ways_of_counting(cell: Cell) -> list[Number]:
@@ -94,138 +154,101 @@ def ways_of_counting(cell: Cell) -> list[Number]:
     ]
 
 
-def published_numbers(row: Row, cell: Cell) -> Iterator[Number]:
-    """Yield what the paper prints in one cell."""
+def published_lines(declared: AccuracyTable, one: ReadCell, baseline: ReadCell | None) -> Iterator[Number]:
+    """Yield what the paper prints in one cell, with the verdict; `baseline` is that of its row."""
+    cell, metric = one.cell, declared.metric
     if cell.published is None:
         return
-    key, within = {"source": "published", "clients": row.clients}, ways_of_counting(cell)
-    alone = key | (within[0] if len(within) == 1 else {})  # several ε have lines of their own
-    spread = {"std": cell.published_std} if cell.published_std else {}
-    yield alone | {"quantity": "accuracy", "value": cell.published} | spread
-    if spread:
-        yield alone | {"quantity": "accuracy_std", "value": cell.published_std}
+    key, ways = {"source": "published", "clients": one.row.clients}, ways_of_counting(cell)
+    alone = key | (ways[0] if len(ways) == 1 else {})  # several ε have lines of their own
+    said = cell_verdict(declared, one, baseline)
+    yield alone | {"quantity": metric, "value": cell.published, "verdict": said}
+    if cell.published_std:
+        yield alone | {"quantity": f"{metric}_std", "value": cell.published_std}
     if cell.published_round:
         yield alone | {"quantity": "round", "value": cell.published_round}
-    for budget, meant in zip(cell.within, within, strict=True):
-        known = key | meant | {"level": budget.unit, "spend": budget.spend, "delta": budget.delta}
-        yield known | {"quantity": "epsilon", "value": budget.epsilon}
-        yield known | {"quantity": "delta", "value": budget.delta}
+    for budget, way in zip(cell.within, ways, strict=True):
+        yield key | way | {"quantity": "epsilon", "value": budget.epsilon}
+        yield key | way | {"quantity": "delta", "value": budget.delta}
 
 
-def reproduced_numbers(results: Results, cell: Cell) -> Iterator[Number]:
-    """Yield what was measured for one cell: accuracy, round, and what had been spent by then."""
-    key: Number = {"source": "reproduced", "run": cell.run}
-    ledgers = [ledger_rows(results, cell.run, budget.spend) for budget in cell.within]
-    within = [counted | meaning(rows) for counted, rows in zip(ways_of_counting(cell), ledgers, strict=True)]
-    meant = within[0] if len(within) == 1 else {}
-    if not results.has(cell.run):
-        yield key | meant | {"quantity": "accuracy", "status": "not run"}
+def reproduced_lines(declared: AccuracyTable, one: ReadCell) -> Iterator[Number]:
+    """Yield what was measured for one cell: the metric, the round, and what had been spent by then."""
+    key: Number = {"source": "reproduced", "run": one.cell.run, "status": one.status, **one.facts}
+    ways = [spent.meaning for spent in one.spent] if one.ran else ways_of_counting(one.cell)
+    alone = key | (ways[0] if len(one.cell.within) == 1 else {})
+    if not one.ran:
+        yield alone | {"quantity": declared.metric}
         return
-    read = reading(results, cell)
-    clients = rows_of(results.rounds, cell.run)["population"].iloc[0]
-    key |= {"clients": clients} | {name: results.fact(cell.run, name) for name in ("stand_in_for", "cut")}
-    key["status"] = "no round within the budget" if any(read["accuracy"].isna()) else "ok"
-    if any(rows.empty for rows in ledgers):
-        key["status"] = "no such ε in the ledger"
-    why = instability(results, cell.run, read) if cell.within and key["status"] == "ok" else ""
-    accuracy = {"quantity": "accuracy", "sample": read["accuracy"]}
-    yield key | meant | accuracy | ({"status": why} if why else {})
-    yield key | meant | {"quantity": "round", "sample": read["round"]}
-    for level in cell.free:
-        nothing = {"kind": "guarantee", "epsilon_status": status("guarantee")}
-        yield key | nothing | {"level": level, "quantity": "epsilon", "sample": read["round"] * 0.0}
-    for budget, rows, counted in zip(cell.within, ledgers, within, strict=True):
-        epsilons = epsilon_at(results, cell.run, budget.spend, read["round"])
-        delta = rows["delta"].iloc[0] if len(rows) else budget.delta
-        known = key | counted | {"level": budget.unit, "spend": budget.spend, "delta": delta}
+    value = {"quantity": declared.metric, "sample": one.read["value"], "status": one.unstable or one.status}
+    yield alone | value
+    yield alone | {"quantity": "round", "sample": one.read["round"]}
+    for spent in one.spent:
+        known, epsilons = key | spent.meaning, spent.epsilons
         yield known | {"quantity": "epsilon", "sample": epsilons}
-        yield known | {"quantity": "delta", "sample": epsilons * 0 + delta}
-        yield known | {"quantity": "attacker_accuracy", "sample": epsilons.map(attacker_accuracy)}
+        if spent.level not in one.cell.free:
+            yield known | {"quantity": "delta", "sample": epsilons * 0 + spent.delta}
+            yield known | {"quantity": "attacker_accuracy", "sample": epsilons.map(attacker_accuracy)}
 
 
-def with_verdicts(declared: AccuracyTable, found: Sequence[Number]) -> Iterator[Number]:
-    """Yield numbers, a published accuracy with its verdict: whether ours reaches it, or why not said."""
-    rows = {row.key: row for row in declared.rows}
-    ours = {
-        (one["row"], one["column"]): one
-        for one in found
-        if (one["source"], one["quantity"]) == ("reproduced", "accuracy")
-    }
-    for one in found:
-        if (one["source"], one["quantity"]) != ("published", "accuracy"):
-            yield one
-            continue
-        row, mine = rows[one["row"]], ours[one["row"], one["column"]]
-        own = row.own_baseline and row.baseline
-        of_baseline = one["column"] == BASELINE
-        baseline = (ours[row.key, BASELINE], own.accuracy) if own and not of_baseline else None
-        said = accuracy_verdict(mine, one["value"], baseline, one.get("std", 0.0))
-        compared = verdict_alone(said) in REACHED.values()
-        yield one | {"verdict": ANOTHER_NETWORK if own and of_baseline and compared else said}
+def cell_verdict(declared: AccuracyTable, ours: ReadCell, baseline: ReadCell | None) -> str:
+    """Verdict on a published number: whether it is reached, or why that is not said.
 
-
-def accuracy_verdict(
-    ours: Number, published: float, baseline: tuple[Number, float] | None = None, std: float = 0.0
-) -> str:
-    """Verdict on a published accuracy: whether it is reached, or why that is not said.
-
-    With a `baseline`, ours and the published one, it is reached where ours is no further below its baseline.
-    `std` is how much the paper's runs differ, 0 where that is not printed.
+    Where a row is of another network than the paper's, its number is reached where it is no further from its
+    `baseline` than the published one is from theirs.
     """
-    for one in (ours, *([baseline[0]] if baseline else [])):
-        if (status := (one | seed_statistic(one))["status"]) != "ok":
-            return status
-    if ours["stand_in_for"]:
+    own = ours.row.baseline if ours.row.own_baseline else None
+    held = [baseline] if own and baseline and ours.column != BASELINE else []
+    for one in (ours, *held):
+        if one.why:
+            return one.why
+    if ours.facts["stand_in_for"]:
         return SUBSTITUTE
-    if ours["cut"] or (baseline and baseline[0]["cut"]):
+    if any(one.facts["cut"] for one in (ours, *held)):
         return CUT
-    if baseline is None:
-        return reach_verdict(numbers.interval(ours["sample"]), published, std=std)
-    mine, base = ours["sample"], baseline[0]["sample"]
-    below = (mine - base).loc[mine.index.intersection(base.index)]
-    return reach_verdict(numbers.interval(below), published - baseline[1], 2, std)
+    values, published, digit = ours.read["value"], ours.cell.published or 0.0, last_digit(declared)
+    if own and held:
+        values = (values - held[0].read["value"]).dropna()
+        published, digit = published - own.value, 2 * digit
+    found = numbers.interval(values)
+    said = reach_verdict(
+        found, published, digit, ours.cell.published_std or 0.0, EVALUATED[declared.metric].less
+    )
+    return ANOTHER_NETWORK if own and ours.column == BASELINE else said
 
 
-def seed_lines(name: str, found: Sequence[Number]) -> pd.DataFrame:
-    """Return a line for every seed of a cell: accuracy and ε, at the round at which the cell is read.
+def seed_lines(name: str, metric: str, cells: Iterable[ReadCell]) -> pd.DataFrame:
+    """Return a line for every seed of a cell: the metric and ε, at the round at which the cell is read.
 
     An ε has the level behind its name where a table has two, and what it is beside it. A seed that has
     diverged has -inf.
     """
-    cells: dict[tuple[str, ...], dict[str, Any]] = {}
-    for one in found:
-        if "sample" in one and one["quantity"] in ("accuracy", "round", "epsilon"):
-            named = "_".join(filter(None, (one["quantity"], one.get("level", ""))))
-            cell = cells.setdefault((name, one["row"], one["column"], one["run"]), {})
-            cell[named] = one["sample"]
-            if one["quantity"] == "epsilon":
-                cell[f"{named}_status"] = one.get("epsilon_status", "")
-    frames = [
-        pd.DataFrame(values).rename_axis("seed").reset_index().assign(**dict(zip(CELL, cell, strict=True)))
-        for cell, values in cells.items()
-    ]
-    first = [*CELL, "seed", "round", "accuracy"]
+    first, frames = ["table", "row", "column", "run", "seed", "round", metric], []
+    for one in (one for one in cells if one.ran):
+        frame = one.read.rename(columns={"value": metric})
+        for spent in one.spent:
+            named = "_".join(filter(None, ("epsilon", spent.level)))
+            state = spent.meaning.get("epsilon_status", "")
+            frame = frame.assign(**{named: spent.epsilons, f"{named}_status": state})
+        key = {"table": name, "row": one.row.key, "column": one.column, "run": one.cell.run}
+        frames.append(frame.rename_axis("seed").reset_index().assign(**key))
     every = pd.concat(frames) if frames else pd.DataFrame(columns=first)
     return every.astype({"round": "Int64"})[[*first, *every.columns.drop(first)]]
 
 
-def blocks(declared: AccuracyTable, found: Sequence[Number]) -> tuple[pd.DataFrame, pd.DataFrame | None]:
+def blocks(declared: AccuracyTable, cells: Sequence[ReadCell]) -> tuple[pd.DataFrame, pd.DataFrame | None]:
     """Columns that the paper prints with ours beside them, and those that only we have, if both are there.
 
     A row is its accuracies, what each cost, and the round where the paper says one. A row of which
     nothing was run is left out, unless there is no other.
     """
-    placed = {
-        (one["row"], one["source"], one["quantity"], one["column"], one.get("level", "")): one
-        for one in found
-        if "sample" in one or "value" in one
-    }
-    ran = {row for row, source, *_ in placed if source == "reproduced"}
-    printed = {column for _, source, _, column, _ in placed if source == "published"}
+    ran = {one.row.key for one in cells if one.ran}
+    printed = {one.column for one in cells if one.cell.published is not None}
     rows = [row for row in declared.rows if row.key in ran or not ran]
+    by_row = {row.key: [one for one in cells if one.row.key == row.key] for row in rows}
 
     def block(columns: Sequence[str]) -> pd.DataFrame:
-        lines = [line for row in rows for line in lines_of(declared, row, columns, placed)]
+        lines = [line for row in rows for line in row_lines(declared, by_row[row.key], columns)]
         return pd.DataFrame(lines, columns=[declared.heading, *(declared.labels[name] for name in columns)])
 
     theirs = [name for name in declared.labels if name in printed]
@@ -233,28 +256,24 @@ def blocks(declared: AccuracyTable, found: Sequence[Number]) -> tuple[pd.DataFra
     return block(theirs or ours), block(ours) if theirs and ours else None
 
 
-Placed = Mapping[tuple[Any, ...], Number]  # numbers by row, source, quantity, column and level
-
-
-def lines_of(declared: AccuracyTable, row: Row, columns: Sequence[str], found: Placed) -> Iterator[list[str]]:
+def row_lines(
+    declared: AccuracyTable, cells: Sequence[ReadCell], columns: Sequence[str]
+) -> Iterator[list[str]]:
     """Yield the lines of a row: the accuracies, and below them every ε and round of which any is known."""
-    measured = [one for (key, source, *_), one in found.items() if (key, source) == (row.key, "reproduced")]
-    clients = next((one["clients"] for one in measured), row.clients)
+    row, shown = cells[0].row, [one for one in cells if one.column in columns]
+    clients = next((one.facts["clients"] for one in cells if one.ran), row.clients)
     heading = row.label or f"{clients:,}"
     heading += f" (here N = {clients:,})" * bool(row.label and clients != row.clients)
-    yield [heading, *(cell(declared, row, found, "accuracy", name) for name in columns)]
+    yield [heading, *(metric_text(declared, one) for one in shown)]
     # Before an ε stands its δ, unless a note says it of all rows.
-    quantities, of_all = [], deltas_by_level(declared, declared.rows)
+    of_all, lines = deltas_by_level(declared, declared.rows), dict[str, list[str]]()
     for level, deltas in deltas_by_level(declared, [row]).items():
         said = deltas if len(of_all[level]) > 1 else []
-        quantities.append((", ".join([WHOSE[level], *(f"δ={numbers.delta(one)}" for one in said)]), level))
-    quantities = [(head, "epsilon", level) for head, level in quantities]
+        head = ", ".join([WHOSE[level], *(f"δ={numbers.delta(one)}" for one in said)])
+        lines[head] = [spent_text(one, level) for one in shown]
     if any(one.round for other in declared.rows for one in other.published.values()):
-        quantities.append(("round", "round", ""))
-    for head, quantity, level in quantities:
-        cells = [cell(declared, row, found, quantity, name, level) for name in columns]
-        if any(cells):
-            yield [INDENT + head, *cells]
+        lines["round"] = [round_text(one) for one in shown]
+    yield from ([INDENT + head, *texts] for head, texts in lines.items() if any(texts))
 
 
 def deltas_by_level(declared: AccuracyTable, rows: Iterable[Row]) -> dict[str, list[float]]:
@@ -268,61 +287,70 @@ def deltas_by_level(declared: AccuracyTable, rows: Iterable[Row]) -> dict[str, l
     return {level: sorted(some) for level, some in found.items()}
 
 
-def cell(
-    declared: AccuracyTable, row: Row, found: Placed, quantity: str, column: str, level: str = ""
-) -> str:
-    """Text of a cell: measured, and in brackets published; empty where there can be neither."""
-    ours, theirs = (
-        found.get((row.key, source, quantity, column, level)) for source in ("reproduced", "published")
-    )
-    if ours:
-        measured = measured_text(ours)
-    else:
-        free = quantity == "epsilon" and level in declared.cell(row, column).free
-        measured = numbers.NONE if quantity == "accuracy" or theirs or free else ""
-    if not theirs:
-        return measured
-    value, printed = theirs["value"], f"{theirs['value']:g}"
-    if quantity == "accuracy":
-        digits = printed_digits(declared)
-        spread = f" ± {100 * theirs['std']:.{digits}f}" if theirs.get("std") else ""
-        printed = f"{100 * value:.{digits}f}{spread}"
-    return f"{measured} ({printed})".strip()
+def metric_text(declared: AccuracyTable, one: ReadCell) -> str:
+    """Text of the metric in a cell, and of what is published of it, with its spread."""
+    metric, digits = METRICS[declared.metric], printed_digits(declared)
+    measured = metric.show(one.read["value"]) if one.ran else numbers.NONE
+    theirs = (value for value in (one.cell.published, one.cell.published_std) if value is not None)
+    printed = " ± ".join(f"{metric.factor * value:.{digits}f}" for value in theirs)
+    return in_brackets(UNSTABLE if one.unstable else measured, printed)
 
 
-def measured_text(number: Number) -> str:
-    """Return a measured number in words; how much the ε of seeds differ is in the CSV."""
-    if number["quantity"] == "accuracy":
-        return UNSTABLE if is_unstable(number.get("status")) else numbers.percent(number["sample"])
-    if number["quantity"] == "round":
-        return numbers.round_range(number["sample"])
-    return numbers.epsilon_of_seeds([np.mean(number["sample"])], number.get("epsilon_status", ""))
+def spent_text(one: ReadCell, level: str) -> str:
+    """Text of an ε at a level; how much that of seeds differs is in the CSV."""
+    measured = numbers.NONE if level in one.cell.free else ""
+    for spent in one.spent:
+        if spent.level == level:
+            mean, state = spent.epsilons.mean(skipna=False), spent.meaning.get("epsilon_status", "")
+            measured = numbers.epsilon_of_seeds([mean], state)
+    budgets = one.cell.within if one.cell.published is not None else ()
+    printed = next((f"{budget.epsilon:g}" for budget in budgets if budget.unit == level), "")
+    return in_brackets(measured, printed)
+
+
+def round_text(one: ReadCell) -> str:
+    """Text of the round at which a cell is read."""
+    measured = numbers.round_range(one.read["round"]) if one.ran else ""
+    return in_brackets(measured, f"{one.cell.published_round or ''}")
+
+
+def in_brackets(measured: str, printed: str) -> str:
+    """Text of a number that was measured, and in brackets of what is published of it."""
+    return f"{measured or numbers.NONE} ({printed})" if printed else measured
 
 
 def printed_digits(declared: AccuracyTable) -> int:
-    """Return the number of digits that the paper prints after the point of a percentage."""
+    """Return the number of digits that the paper prints after the point, of fractions in percent."""
+    factor = METRICS[declared.metric].factor
     cells = (declared.cell(row, name).published for row in declared.rows for name in declared.labels)
-    printed = (f"{100 * value:.6g}" for value in cells if value is not None)
+    printed = (f"{factor * value:.6g}" for value in cells if value is not None)
     return max((len(text.partition(".")[2]) for text in printed), default=0)
 
 
-def reading_notes(declared: AccuracyTable, lines: Sequence[Number]) -> list[str]:
+def last_digit(declared: AccuracyTable) -> float:
+    """Return half of the last digit that the paper prints; of accuracies, that of a whole percent."""
+    if declared.metric == ACCURACY:
+        return LAST_DIGIT
+    return 0.5 * 10.0 ** -printed_digits(declared) / METRICS[declared.metric].factor
+
+
+def reading_notes(declared: AccuracyTable, cells: Sequence[ReadCell]) -> list[str]:
     """Return the notes that say at which round a column was read, and what its ε means."""
-    cited = {row.key: row.cited for row in declared.rows}
+    noun = METRICS[declared.metric].noun
     labels = {name: column.label for name, column in declared.columns.items() if column.by_unit()}
     if not labels:
-        return [AT_END]
+        return [f"{noun[0].upper()}{noun[1:]} at the last round."]
     rounds: dict[str, list[str]] = {}
-    for one in lines:
-        if (one["quantity"], one["source"]) == ("round", "reproduced") and one["column"] in labels:
-            at = f"{labels[one['column']]} {numbers.round_range(one['sample'])}"
-            rounds.setdefault(cited[one["row"]], []).append(at)
+    for one in cells:
+        if one.ran and one.column in labels:
+            at = f"{labels[one.column]} {numbers.round_range(one.read['round'])}"
+            rounds.setdefault(one.row.cited, []).append(at)
     read = "; ".join(f"{row}: {', '.join(some)}" for row, some in rounds.items())
     notes = [f"Read at round: {read}."] if rounds else []
     said: dict[str, list[str]] = {}
     for name, label in labels.items():
         column = declared.columns[name]
-        means = {level: counting_text(lines, name, level, spend) for level, spend in column.by_unit().items()}
+        means = {level: counting_text(cells, name, level, spend) for level, spend in column.by_unit().items()}
         if "" in means:
             other = declared.labels.get(column.within)
             budget = f"the ε published for {other}" if other else "the published budget"
@@ -333,21 +361,18 @@ def reading_notes(declared: AccuracyTable, lines: Sequence[Number]) -> list[str]
         said.setdefault(until, []).append(label)
     notes += [f"{'; '.join(some)}: read at the last evaluated round {until}" for until, some in said.items()]
     if BASELINE in declared.labels:
-        notes.append("Baseline: accuracy at the last round.")
-    for one in lines:
-        if (one["quantity"], one["source"]) == ("epsilon", "reproduced") and "epsilon_status" not in one:
-            notes.append(f"The ledger of {one['run']} holds no ε ({one['spend']}).")
+        notes.append(f"Baseline: {noun} at the last round.")
+    for one in cells:
+        for budget, spent in zip(one.cell.within, one.spent, strict=False):
+            if "epsilon_status" not in spent.meaning:
+                notes.append(f"The ledger of {one.cell.run} holds no ε ({budget.spend}).")
     return notes + ([SEARCHED.format(declared.searched)] if declared.searched else [])
 
 
-def counting_text(lines: Sequence[Number], column: str, level: str, spend: SpendSelector) -> str:
+def counting_text(cells: Sequence[ReadCell], column: str, level: str, spend: SpendSelector) -> str:
     """Way of counting an ε, with its meaning in the ledgers of a column's runs."""
-    there = [
-        line
-        for line in lines
-        if (line["quantity"], line["column"], line.get("level", "")) == ("epsilon", column, level)
-        and "relation" in line
-    ]
+    every = [spent for one in cells if one.column == column for spent in one.spent if spent.level == level]
+    there = [spent.meaning for spent in every if "relation" in spent.meaning]
     meant = ""
     if there:
         laws = {name: law.words for name, law in COHORTS.items()}
@@ -360,43 +385,42 @@ def counting_text(lines: Sequence[Number], column: str, level: str, spend: Spend
     return f"{spend}; {are}{meant}"
 
 
-def caveats(declared: AccuracyTable, found: Sequence[Number], used: Results) -> str:
+def caveats(declared: AccuracyTable, cells: Sequence[ReadCell], used: Results) -> str:
     """Return the note that no reader can do without: signs, and differences from the paper."""
-    accuracies = [one for one in found if one["quantity"] == "accuracy"]
-    seeds = sorted({len(one["sample"]) for one in accuracies if "sample" in one}) or [0]
-    many = f"{seeds[0]} seeds" if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]} seeds"
-    signs = ["Accuracy in %"]
-    if seeds[-1] > 1:
-        signs.append(f"x ± y: mean and half-width of the 95 % Student-t interval over {many}")
-    if seeds[0] == 1:
-        signs.append("one seed has no interval")
-    if any(one["source"] == "published" for one in found):
-        signs.append("in brackets: published")
-    if any("std" in one for one in found):
-        signs.append("a published ± is a standard deviation, and widens our interval")
-    for level, deltas in deltas_by_level(declared, declared.rows).items():
-        if len(deltas) == 1:
-            signs.append(f"{WHOSE[level]} at δ = {numbers.delta(*deltas)}")
-    said = [f"{'; '.join(signs)}."]
-
-    heads = {row.key: row.label or f"{row.clients:,}" for row in declared.rows}
-    reasons: dict[str, list[str]] = {}
-    for one in accuracies:
-        if is_unstable(one.get("status")):
-            where = f"{heads[one['row']]} ({declared.labels[one['column']]})"
-            reasons.setdefault(one["status"].removeprefix(f"{UNSTABLE}: "), []).append(where)
-    said += [f"Unstable: {MEANT[why]} at {', '.join(cells)}." for why, cells in reasons.items()]
-    if any(one.get("status") == "no round within the budget" for one in accuracies):
+    said, reasons = [f"{'; '.join(signs(declared, cells))}."], dict[str, list[str]]()
+    for one in cells:
+        if one.unstable:
+            where = f"{one.row.label or f'{one.row.clients:,}'} ({declared.labels[one.column]})"
+            reasons.setdefault(one.unstable.removeprefix(f"{UNSTABLE}: "), []).append(where)
+    said += [f"Unstable: {MEANT[why]} at {', '.join(places)}." for why, places in reasons.items()]
+    if any(one.status == NO_ROUND for one in cells):
         said.append(f"{numbers.NONE}: some seed has no evaluated round within the budget.")
     if rows := [row.cited for row in declared.rows if row.own_baseline]:
         which = f" at {', '.join(rows)}" if len(rows) < len(declared.rows) else ""
         said.append(f"Another network than the paper's{which}: it is held against its own baseline.")
-    cited = {row.key: row.cited for row in declared.rows}
-    ran = {one["row"] for one in accuracies if "sample" in one}
+    ran = {one.row.key for one in cells if one.ran}
     missing = [
-        f"{cited[one['row']]} ({declared.labels[one['column']]})" if one["row"] in ran else cited[one["row"]]
-        for one in accuracies
-        if one.get("status") == "not run"
+        one.row.cited + f" ({declared.labels[one.column]})" * (one.row.key in ran)
+        for one in cells
+        if not one.ran
     ]
-    said += preset_notes(used.runs, missing)
-    return " ".join(said)
+    return " ".join([*said, *preset_notes(used.runs, missing)])
+
+
+def signs(declared: AccuracyTable, cells: Sequence[ReadCell]) -> Iterator[str]:
+    """Yield what the signs of a table mean."""
+    metric = METRICS[declared.metric]
+    yield f"{metric.noun[0].upper()}{metric.noun[1:]}{' in %' * metric.percent}"
+    seeds = sorted({len(one.read) for one in cells if one.ran}) or [0]
+    if seeds[-1] > 1:
+        many = f"{seeds[0]} seeds" if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]} seeds"
+        yield f"x ± y: mean and half-width of the 95 % Student-t interval over {many}"
+    if seeds[0] == 1:
+        yield "one seed has no interval"
+    if any(one.cell.published is not None for one in cells):
+        yield "in brackets: published"
+    if any(one.cell.published_std for one in cells):
+        yield "a published ± is a standard deviation, and widens our interval"
+    for level, deltas in deltas_by_level(declared, declared.rows).items():
+        if len(deltas) == 1:
+            yield f"{WHOSE[level]} at δ = {numbers.delta(*deltas)}"

@@ -15,7 +15,7 @@ from fedpriv.report.numbers import STATISTIC, Number, display_frame, spend_words
 from fedpriv.report.reading import MEANING, epsilon_at, ledger_rows, meaning
 from fedpriv.report.render import PrintedTable
 from fedpriv.report.results import Results, rows_of
-from fedpriv.report.tables.accuracy import cell_numbers, reading_notes
+from fedpriv.report.tables.accuracy import ReadCell, read_cells, reading_notes
 
 READER_WORDS = {"instance (": "example (", "(label)": "(nominal ε)"}
 ABOUT = ("audit", "about", "kind", "delta", "confidence", "verdict", "cost")
@@ -103,17 +103,16 @@ MATCHING = "A fair comparison has equal sensitivity: remove_sum goes with C, rem
 def spends_table(results: Results, declared: SpendsTable, name: str) -> PrintedTable:
     """Return a line for every way of counting, a column for every place where the table was read."""
     of = declared.of
-    base = cell_numbers(results, of)
-    places = [line for line in base if line["quantity"] == "round" and line["column"] in of.columns]
+    base = read_cells(results, of)
+    places = [one for one in base if one.ran and one.column in of.columns]
     heads = []
     for place in places:  # below a row's label, or the N and δ of its one run
-        heading = place["row"]
-        if not isinstance(heading, str):
-            rounds, epsilons = (rows_of(table, place["run"]) for table in (results.rounds, results.epsilons))
-            clients, delta = rounds["population"].iloc[0], epsilons["delta"].iloc[0]
-            heading = f"N = {clients:,}, δ = {numbers.delta(delta)}"
-        at = numbers.round_range(place["sample"])
-        heads.append((heading, f"{of.columns[place['column']].label}, round {at}"))
+        heading = place.row.label
+        if not heading:
+            delta = rows_of(results.epsilons, place.cell.run)["delta"].iloc[0]
+            heading = f"N = {place.facts['clients']:,}, δ = {numbers.delta(delta)}"
+        at = numbers.round_range(place.read["round"])
+        heads.append((heading, f"{of.columns[place.column].label}, round {at}"))
 
     # A way of counting that no run here has is no line, unless there is no other.
     counted = {spend: [spend_numbers(results, place, spend) for place in places] for spend in declared.spends}
@@ -143,13 +142,14 @@ def spends_table(results: Results, declared: SpendsTable, name: str) -> PrintedT
     return PrintedTable(name, title, long, display_frame(shown), [CELLS, MATCHING], details=details)
 
 
-def spend_numbers(results: Results, place: Number, spend: SpendSelector) -> list[Number]:
+def spend_numbers(results: Results, place: ReadCell, spend: SpendSelector) -> list[Number]:
     """Return an ε, and what it leaves to an attacker, at the rounds of `place`; nothing if not counted."""
-    rows = ledger_rows(results, place["run"], spend)
+    run = place.cell.run
+    rows = ledger_rows(results, run, spend)
     if rows.empty:
         return []
-    epsilons = epsilon_at(results, place["run"], spend, place["sample"])
-    key = {name: place[name] for name in ("row", "column", "run")}
+    epsilons = epsilon_at(results, run, spend, place.read["round"])
+    key = {"row": place.row.key, "column": place.column, "run": run}
     key |= spend_words(spend) | meaning(rows, "delta")
     return [
         key | {"quantity": "epsilon", "sample": epsilons},

@@ -1,7 +1,6 @@
 """A table with a run in every line: any number that can be read of a run, with its interval over seeds."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 from fedpriv.paper.metrics import COLUMNS as NEEDS
@@ -91,12 +90,10 @@ def runs_table(
     A paper's own script may give `columns` in place of those declared. Where the best come first, a run
     without a first number comes last.
     """
-    # The lines as declared, or the reference and the runs that match, under their own names.
-    chosen = [*declared.lines]
-    if not chosen:
-        matching = (run for run in results.runs["run"].unique() if fnmatchcase(run, declared.match))
-        runs = dict.fromkeys(filter(None, [declared.reference, *matching]))
-        chosen = [LabelledRun(run=run, label=run) for run in runs]
+    missing = [line.run for line in declared.lines if not results.has(line.run)]
+    # Each line that is declared has its place, and the reference; of a glob those that were run.
+    left_out = {*missing} - {declared.reference} if declared.match else ()
+    chosen = [line for line in declared.lines if line.run not in left_out]
     columns = columns or table_columns(results, declared)
     found = {
         line: [column.read(results, line.run) for column in columns]
@@ -140,7 +137,6 @@ def runs_table(
     used = results.of(*(line.run for line in found))
     infinite = declared.infinite if (display == "∞").to_numpy().any() else ""
     notes = [f"∞: {infinite}"] * bool(infinite) + [*comparison_notes(declared, chosen)]
-    missing = [line.run for line in chosen if line not in found]
     details = [*counting_notes(columns, lines), *footnotes(used), *preset_notes(used.runs, missing)]
     title = full_title(declared) + stand_ins(used.runs)
     return PrintedTable(name, title, long, display, notes, details=details)
