@@ -238,8 +238,8 @@ def test_a_plan_is_told_nothing_that_clients_in_turn_or_its_matrix_do_not_keep(s
         epsilon(sampling_rate=share, **of, **told)
 
 
-def test_the_page_on_accounting_says_what_noise_an_epsilon_takes_and_how_much_of_it_is_in_the_sum():
-    page = (Path(__file__).parents[3] / "docs/accounting.md").read_text(encoding="utf-8")
+def test_the_readme_says_what_noise_an_epsilon_takes_and_how_much_of_it_is_in_the_sum():
+    page = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
     lines = page.partition("| share in a cohort |")[2].partition("\n\n")[0].splitlines()[2:]
     assert len(lines) == 4
     for line in lines:

@@ -244,7 +244,7 @@ def printed_number(line: Mapping[Any, Any], alone: bool = False) -> str:
     found = Interval(mean, low, high, 1 if np.isnan(seeds) or alone else int(seeds))
     if np.isnan(found.mean):
         return ""
-    metric = quantity if quantity in EVALUATED else quantity.removesuffix("_std")
+    metric = quantity if quantity in EVALUATED else quantity.partition("_")[0]
     factor = METRICS[metric].factor if metric in EVALUATED else 1
     if line.get("source") == "published":
         return f"{factor * found.mean:g}"
