@@ -11,6 +11,7 @@ from support.tiny import PRESET, contents, write
 
 from fedpriv.cli import app
 from fedpriv.errors import BadInput
+from fedpriv.models.module import imported
 from fedpriv.store import npz, rundir, summary
 from fedpriv.store.rundir import RunDir
 from fedpriv.store.summary import stored_files
@@ -182,6 +183,13 @@ def test_a_member_that_is_no_array_is_named(tmp_path):
         file.writestr("x_train.npy", "garbage")
     with pytest.raises(BadInput, match=r"own\.npz: found an unreadable file \(x_train is no array"):
         npz.load_all(tmp_path / "own.npz", "arrays", ours=False)
+
+
+@pytest.mark.parametrize("path", ["fedpriv.cli:app", "snakemake.__main__:main"])
+def test_a_program_is_no_part_of_a_network(path, monkeypatch):
+    monkeypatch.setattr("importlib.import_module", None)
+    with pytest.raises(BadInput, match=r"module: found .*, a program and no part of a network, allowed: "):
+        imported("module", path, "one's own", "NAME")
 
 
 @pytest.mark.parametrize(

@@ -124,13 +124,15 @@ def test_what_is_in_the_way_is_named(words, said):
         ({"module": "support.own_nets:number", "classes": 3}, "number, a function, allowed: a subclass of"),
         ({"module": "support.own_nets:NoNetwork"}, "NoNetwork, a class NoNetwork, allowed: a subclass of"),
         ({"module": "support.own_nets:torch.device", "type": "cpu"}, "a class device, allowed: a subclass"),
+        ({"module": "antigravity:Net"}, "antigravity:Net, of Python's own library, allowed: a subclass of"),
     ],
     ids=str,
 )
 def test_a_path_that_leads_to_no_network_is_one_line_and_nothing_is_called(words, said):
+    assert "antigravity" not in sys.modules
     with pytest.raises(BadInput, match=said) as told:
         model(**words).shapes(10)
-    assert "\n" not in str(told.value)
+    assert "\n" not in str(told.value) and "antigravity" not in sys.modules
 
 
 @pytest.mark.parametrize(

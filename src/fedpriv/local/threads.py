@@ -223,11 +223,12 @@ class CpuBackend(LocalEngine):
             return self.task.loss.of(outputs, label[None], "sum")
 
         params = unflatten(flat.to(self.dtype), self.task.shapes)
-        # Weights that all examples share would run nn.GRUCell through a kernel that vmap cannot stack.
-        own = {name: leaf.expand(len(rows), *leaf.shape) for name, leaf in params.items()}
-        gradients, losses = vmap(grad_and_value(loss))(
-            own, as_read(self.task.inputs[rows]), self.task.labels[rows]
-        )
+        read = as_read(self.task.inputs[rows]), self.task.labels[rows]
+        try:  # a convolution reads weights once that all examples share
+            gradients, losses = vmap(grad_and_value(loss), in_dims=(None, 0, 0))(params, *read)
+        except RuntimeError:  # nn.GRUCell and what else writes into a state that no example has by itself
+            own = {name: leaf.expand(len(rows), *leaf.shape) for name, leaf in params.items()}
+            gradients, losses = vmap(grad_and_value(loss))(own, *read)
         pieces = [piece.flatten(1).float() for piece in gradients.values()]
         return torch.cat(pieces, dim=1), float(losses.sum())
 

@@ -34,7 +34,7 @@ from fedpriv.trace import COLUMNS, MEASURED, is_read, own_columns
 
 SAMPLED = "distances_"  # before the names of arrays
 ALLOWED_STORED = "a stored run"
-# What two summaries of the same run agree on; all else is measured, or constants by the preset.
+# What two summaries of the same run agree on; all else is measured, or said by the preset.
 SAME = (
     "run",
     "seed",
