@@ -100,7 +100,7 @@ def published(results: Results, cell: Cell) -> Sample:
 
 
 def last_value(results: Results, cell: Cell, name: str) -> Sample:
-    """Return what else was evaluated, within the budgets of a cell or at the last round."""
+    """Numbers of a metric beside accuracy, within the budgets of a cell or at the last round."""
     return Sample(reading.reading(results, cell, name)["value"])
 
 

@@ -38,7 +38,7 @@ def evaluated(results: Results, run: str, metric: str = "accuracy", drawn: bool 
 
 
 def by_round(found: pd.DataFrame) -> pd.DataFrame:
-    """Return what was evaluated with a row a round and a column a seed."""
+    """Lay out evaluated values with a row a round and a column a seed."""
     return found.pivot(index="round", columns="seed", values="value")
 
 

@@ -127,7 +127,7 @@ def trained_words(papers: Iterable[str], folder: Path) -> str:
 
 
 def code_words(versions: Sequence[str]) -> str:
-    """Return of how many commits the code of runs is, and how many of them no commit has."""
+    """Count the commits that the code of runs is of, and the runs of trees that no commit has."""
     dirty = sum(map(uncommitted, versions))
     commits = {one.removesuffix("-dirty") for one in versions}
     return f"{len(commits)} versions; {dirty} of {len(versions)} runs are of trees with uncommitted changes"
