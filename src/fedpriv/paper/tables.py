@@ -364,8 +364,8 @@ class LabelledRun(Frozen):
 
 def _is_there(name: str) -> str:
     if name not in COLUMNS:
-        said = {"found": plain(name), "allowed": ", ".join(COLUMNS)}
-        raise PydanticCustomError("choice", "found {found}, allowed: {allowed}", said)
+        context = {"found": plain(name), "allowed": ", ".join(COLUMNS)}
+        raise PydanticCustomError("choice", "found {found}, allowed: {allowed}", context)
     return name
 
 

@@ -236,8 +236,8 @@ def printed_number(line: Mapping[Any, Any], alone: bool = False) -> str:
     What is published stands as it is printed, a fraction in percent. Without a number it is empty.
     """
     quantity = str(line["quantity"])
-    told = (line.get(name, "") for name in STATISTIC)
-    mean, low, high, seeds = (float("nan" if one == "" else one) for one in told)
+    cells = (line.get(name, "") for name in STATISTIC)
+    mean, low, high, seeds = (float("nan" if one == "" else one) for one in cells)
     found = Interval(mean, low, high, 1 if np.isnan(seeds) or alone else int(seeds))
     if np.isnan(found.mean):
         return ""

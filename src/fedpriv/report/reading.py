@@ -53,8 +53,8 @@ def meaning(rows: pd.DataFrame, *more: str) -> dict[str, Any]:
         return {}
     first = rows.iloc[0]
     failing = rows.loc[rows["unmet"] != "", "unmet"]  # of any row: a few rounds are enough
-    told = {"epsilon_status": status(first["kind"], *failing.iloc[:1])}
-    return {name: first[name] for name in (*MEANING, *more) if name != "epsilon_status"} | told
+    state = {"epsilon_status": status(first["kind"], *failing.iloc[:1])}
+    return {name: first[name] for name in (*MEANING, *more) if name != "epsilon_status"} | state
 
 
 def status_of(results: Results, run: str, spend: SpendLabels) -> str:
