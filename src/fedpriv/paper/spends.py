@@ -16,14 +16,14 @@ def accountants() -> tuple[str, ...]:
     return (*OURS, *(point.name for point in points("accountants")))
 
 
-def _is_there(name: str) -> str:
+def _known_accountant(name: str) -> str:
     if name not in accountants():
         raise choice_error("accountant", [name], ", ".join(accountants()))
     return name
 
 
 Accountant = Annotated[
-    str, AfterValidator(_is_there), WithJsonSchema({"enum": [*accountants()], "type": "string"})
+    str, AfterValidator(_known_accountant), WithJsonSchema({"enum": [*accountants()], "type": "string"})
 ]
 Composition = Literal["product", "hoelder", "panel"]
 Distance = Literal["remove_sum", "remove_mean"]

@@ -362,14 +362,14 @@ class LabelledRun(Frozen):
     label: Label
 
 
-def _is_there(name: str) -> str:
+def _known(name: str) -> str:
     if name not in COLUMNS:
         context = {"found": plain(name), "allowed": ", ".join(COLUMNS)}
         raise PydanticCustomError("choice", "found {found}, allowed: {allowed}", context)
     return name
 
 
-Quantity = Annotated[str, AfterValidator(_is_there), WithJsonSchema({"enum": [*COLUMNS], "type": "string"})]
+Quantity = Annotated[str, AfterValidator(_known), WithJsonSchema({"enum": [*COLUMNS], "type": "string"})]
 
 
 class RunColumn(Frozen):
