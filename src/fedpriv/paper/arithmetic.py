@@ -137,7 +137,7 @@ def argument(node: ast.expr, kind: str, line: str) -> Any:
         return node
     if kind == metrics.NUMBER and isinstance(value, int | float):
         return float(value)
-    if (kind == metrics.AUDIT and isinstance(value, str)) or (kind == MEASURE and value in [*MEASURES]):
+    if (kind == metrics.AUDIT and isinstance(value, str)) or (kind == MEASURE and value in MEASURES):
         return value
     if kind == metrics.SPEND and isinstance(value, str):
         try:

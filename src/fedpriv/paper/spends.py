@@ -126,7 +126,4 @@ SpendInWords = Annotated[
 # At which round an accuracy is read, and whose it is: that of all clients at the last round, or, as the
 # authors' code prints it, that of some sampled clients at the round at which it is best.
 Measure = Literal["last", "best_drawn"]
-MEASURES: dict[Measure, str] = {
-    "last": "at the last round",
-    "best_drawn": "of sampled clients at its best round",
-}
+MEASURES: tuple[Measure, ...] = get_args(Measure)

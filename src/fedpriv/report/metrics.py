@@ -78,7 +78,8 @@ PERCENT = " %"
 
 def accuracy(results: Results, cell: Cell, measure: Measure = "last") -> Sample:
     """Return the accuracy within the budgets of a cell, where it has any, else under a measure."""
-    found = reading.reading(results, cell) if cell.within else reading.MEASURES[measure](results, cell.run)
+    drawn = measure == "best_drawn" and not cell.within
+    found = reading.best_drawn(results, cell.run) if drawn else reading.reading(results, cell)
     return Sample(found["value"])
 
 

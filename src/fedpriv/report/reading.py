@@ -74,9 +74,6 @@ def best_drawn(results: Results, run: str) -> pd.DataFrame:
     return with_divergence(results, run, best.set_index("seed"))
 
 
-MEASURES = {"last": last_reading, "best_drawn": best_drawn}
-
-
 def reading_within(
     results: Results, run: str, *budgets: tuple[SpendLabels, float], metric: str = "accuracy"
 ) -> pd.DataFrame:
