@@ -48,7 +48,7 @@ def fedpriv(*words: str) -> str:
 
 
 def planned(name: str, **changed: object) -> Run:
-    run = load_preset(PRESET, [PRESET.parent / "papers"]).runs["budget"][name]
+    run = load_preset(PRESET).runs["budget"][name]
     return Run.model_validate(run.model_dump(mode="json") | changed)
 
 

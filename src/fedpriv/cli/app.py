@@ -209,10 +209,6 @@ def run(
         ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of all that is random in it.")] = 0,
-    papers: Annotated[
-        list[Path] | None,
-        typer.Option(metavar="FOLDER", help="With papers, beside the preset's own; repeatable."),
-    ] = None,
     resources: Resources = RESOURCES,
     device: Annotated[Literal["auto", "cpu", "cuda"] | None, typer.Option()] = None,
     threads: Annotated[
@@ -236,7 +232,7 @@ def run(
     out = out or default_place(paper, run, settings, seed)
     faster = {"device": device, "threads": threads, "dtype": dtype}
     there = None if again else reference
-    done = train_run(config, paper, run, seed, out, resources, faster, there, papers or (), nested(settings))
+    done = train_run(config, paper, run, seed, out, resources, faster, there, nested(settings))
     from fedpriv.account.ledgers import statements  # seconds, and a mistake is named before
     from fedpriv.store.rundir import RunDir
 

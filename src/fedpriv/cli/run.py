@@ -43,22 +43,20 @@ def train_run(
     resources: Path,
     faster: Mapping[str, Any],
     reference: Path | None = None,
-    papers: Sequence[Path] = (),
     settings: Mapping[str, Any] | None = None,
 ) -> str:
     """Train one run of a preset into `out`; return what was done: trained, was there already, is stored.
 
     The directory of one that is stored below `reference` says where; without a reference it is trained.
     Data and partition are kept under `resources`; what is there of them is used. `faster` overrides keys of
-    the preset's `speed`, where it is not None; `papers` are folders of papers beside the preset's, and
-    `settings` are keys of the run laid over all that it says.
+    the preset's `speed`, where it is not None; `settings` are keys of the run laid over all that it says.
     Raises BadInput when `out` holds a finished run of another config.
     """
-    plan = load_preset(config, papers)
+    plan = load_preset(config)
     paper = named("paper", paper, plan.runs)
     name = named("run", name, plan.runs[paper], f"fedpriv list runs --paper {paper}")
     if settings:
-        plan = load_preset(config, papers, {f"{paper}/{name}": settings})
+        plan = load_preset(config, {f"{paper}/{name}": settings})
     run = plan.runs[paper][name]
     # Only now what takes seconds to import: what is wrong with a config is told at once.
     from fedpriv.data import source

@@ -306,19 +306,18 @@ def make_plan(
     papers: Path,
     where: str = "config",
     files: Iterable[str] = (),
-    more: Iterable[Path] = (),
 ) -> Plan:
     """Return the plan of a preset given as data; `papers` is the folder of the papers' YAML files.
 
-    Others may be in `more` folders, in the preset's own `paper_folders`, and in installed packages. Where
-    somebody else has read the preset from `files`, our own reader may still refuse them: of a key
-    that stands twice Snakemake takes the last.
+    Others may be in the preset's own `paper_folders`, and in installed packages. Where somebody else has read
+    the preset from `files`, our own reader may still refuse them: of a key that stands twice Snakemake takes
+    the last.
     """
     # 1. The preset, and the folders that have its papers.
     for file in files:
         read_yaml(Path(file))
     preset = parse(Preset.model_validate, dict(config), where)
-    folders = [*more, *map(Path, preset.paper_folders), papers]
+    folders = [*map(Path, preset.paper_folders), papers]
     for folder in folders[:-1]:
         if not folder.is_dir():
             raise BadInput(f"{where}: paper_folders: found no folder {folder}, allowed: folders of papers")
@@ -368,8 +367,8 @@ def check_globs(papers: Mapping[str, Paper], globs: Iterable[str], where: str) -
             raise BadInput(f"{where}: found {plain(glob)}, allowed: a glob of {names}")
 
 
-def load_preset(path: Path, more: Iterable[Path] = (), patches: Mapping[str, Any] | None = None) -> Plan:
-    """Return the plan of a preset file; its papers are in the folder `papers` beside it, and in `more`.
+def load_preset(path: Path, patches: Mapping[str, Any] | None = None) -> Plan:
+    """Return the plan of a preset file; its papers are in the folder `papers` beside it.
 
     `patches` by run are laid over the preset's own.
     """
@@ -377,4 +376,4 @@ def load_preset(path: Path, more: Iterable[Path] = (), patches: Mapping[str, Any
     if patches:
         config = config | {"patches": merge(config.get("patches") or {}, patches)}
         where = f"{path} with --set"
-    return make_plan(config, path.parent / "papers", where, more=more)
+    return make_plan(config, path.parent / "papers", where)
