@@ -38,7 +38,7 @@ def followed(*arguments, cwd):
 
 
 def test_an_edit_of_a_table_trains_nothing_together(together):
-    paper = changed(("tables", "table1", "rows", 0, "baseline", "accuracy"), 0.95)
+    paper = changed(("tables", "table1", "rows", 0, "baseline", "value"), 0.95)
     assert planned(*write_config(together, paper, TOGETHER), cwd=together) == {"tables_tiny": 1, "report": 1}
 
 

@@ -113,7 +113,7 @@ def test_what_is_built_is_not_built_again_though_its_data_lie_on_another_disk_no
         (("defaults", "server"), {"learning_rate": 0.5}, {"train": 4, "account": 4} | RENDER),
         (("runs", "private", "account"), {"delta": 1e-4}, {"account": 2} | RENDER),
         (("runs", "private", "partition"), {"clients": 11}, AGAIN | {"partition": 2}),
-        (("tables", "table1", "rows", 0, "baseline", "accuracy"), 0.95, TABLES),
+        (("tables", "table1", "rows", 0, "baseline", "value"), 0.95, TABLES),
         (("tables", "found"), AUDITS, {"audit": 1} | TABLES),
         (("figures", "epsilons", "title"), "ε", {"figures_tiny": 1, "report": 1}),
         (("runs", "unused", "rounds"), 9, {}),
