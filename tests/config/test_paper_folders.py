@@ -21,27 +21,31 @@ def elsewhere(tmp_path):
 
 @pytest.fixture
 def preset(tmp_path):
-    path = tmp_path / "test.yaml"
-    path.write_text(yaml.safe_dump(PRESET))
-    return path
+    """Return a function that writes a preset, which may name folders of papers."""
+
+    def write(*folders):
+        path = tmp_path / "test.yaml"
+        path.write_text(yaml.safe_dump(PRESET | {"paper_folders": list(map(str, folders))}))
+        return path
+
+    return write
 
 
 def test_an_installed_package_may_bring_a_paper(elsewhere, preset, monkeypatch):
     monkeypatch.setitem(paper.PAPERS, "tiny", elsewhere / "tiny")
-    assert list(load_preset(preset).runs["tiny"]) == ["plain", "private"]
+    assert list(load_preset(preset()).runs["tiny"]) == ["plain", "private"]
 
 
 def test_a_paper_in_two_places_is_refused_with_both(elsewhere, preset, tmp_path):
-    preset.write_text(yaml.safe_dump(PRESET | {"paper_folders": [str(elsewhere)]}))
     (tmp_path / "papers").symlink_to(elsewhere)
-    assert list(load_preset(preset).runs["tiny"]) == ["plain", "private"]  # the same place by two names
+    assert load_preset(preset(elsewhere, elsewhere))  # the same place by two names
     (tmp_path / "papers").unlink()
     (tmp_path / "papers/tiny").mkdir(parents=True)
     (tmp_path / "papers/tiny/paper.yaml").write_text(yaml.safe_dump(tiny_paper("tiny", {})))
     with pytest.raises(
         BadInput, match=f"papers: found tiny in {elsewhere} and in {tmp_path / 'papers'}, allowed"
     ):
-        load_preset(preset)
+        load_preset(preset(elsewhere))
 
 
 def test_a_paper_that_is_nowhere_is_refused_with_those_that_are_there(elsewhere, tmp_path):

@@ -195,7 +195,7 @@ CLAIM = ("claims", 0)
         ((*CLAIM, "tables"), ["table2"], ("claims.accuracy", "table2", "table1")),
         ((*CLAIM, "clients"), [1000], ("claims.accuracy", "clients", "1000", "100")),
         ((*CLAIM, "check"), "accuracy(bdp) >= 0", ("claims.accuracy", "column", "bdp", "dp")),
-        ((*CLAIM, "check"), "0 <= magic(dp)", ("paper.yaml", "accuracy: check", "magic at character 6")),
+        ((*CLAIM, "check"), "0 <= magic(dp)", ("paper.yaml", "accuracy: check", "magic")),
         (("paper",), "big", ("paper", "big", "small")),
     ],
 )

@@ -17,14 +17,14 @@ from fedpriv.report.reading import epsilon_at, last_reading
 
 PAPERS = Path(__file__).parents[2] / "config/papers"
 WRONG = {
-    "{accuracy(n100_dp}": "character",
+    "{accuracy(n100_dp}": "allowed: one number",
     "{accuracy(n100_dp) >= 0.5}": "allowed: a number, a name",
     "{n100_dp}": "found no number of a run",
     "{0.5}": "found no number of a run",
     "{published(n100_dp)}": "found no number of a run",
     '{epsilon(n100_dp, "momets C")}': "found momets",
     "{spent(n100_dp)}": "found no number of a run",  # of a column alone
-    "{}": "character 1",
+    "{}": "found nothing",
 }
 
 

@@ -51,36 +51,36 @@ def test_a_case_may_name_its_one_run_alone():
     [
         (
             "accuracy(dp) >= publishd(dp) - 0.005",
-            "found publishd at character 17, allowed: a number, a name, + - * / or one of acc",
+            "found publishd, allowed: a number, a name, + - * / or one of acc",
         ),
         (
             "accuracy(dp) > 0.5",
-            "found accuracy(dp) > 0.5 at character 1, allowed: one comparison by <= or >=",
+            "found accuracy(dp) > 0.5, allowed: one comparison by <= or >=",
         ),
-        ("0 <= accuracy(dp) <= 1", "at character 1, allowed: one comparison"),
-        ("accuracy(dp)", "found accuracy(dp) at character 1, allowed: one comparison"),
-        ("accuracy(dp) >= ", "nothing at character 17, allowed: one comparison"),
-        ("accuracy(dp >= 0.5", "at character 9, allowed: one comparison"),
-        ('epsilon("moments 3C") <= 8', "found moments 3C at character 9, allowed: spend: found 3C in"),
-        ('"ε" + accuracy(dp) >= 0', "at character 1, allowed: a number, a name"),
-        ('epsilon("ε") <= spent(8)', "found ε at character 9"),
-        ('epsilon("moments C") <= spent(8)', "found spent(8) at character 25, allowed: spent(NAME)"),
+        ("0 <= accuracy(dp) <= 1", "allowed: one comparison"),
+        ("accuracy(dp)", "found accuracy(dp), allowed: one comparison"),
+        ("accuracy(dp) >= ", "nothing, allowed: one comparison"),
+        ("accuracy(dp >= 0.5", "found (dp >= 0.5, allowed: one comparison"),
+        ('epsilon("moments 3C") <= 8', "found moments 3C, allowed: spend: found 3C in"),
+        ('"ε" + accuracy(dp) >= 0', 'found "ε", allowed: a number, a name'),
+        ('epsilon("ε") <= spent(8)', "found ε"),
+        ('epsilon("moments C") <= spent(8)', "found spent(8), allowed: spent(NAME)"),
         ("rise(dp) >= 0", "allowed: rise(NAME, NAME, ..."),
-        ('accuracy(dp, "worst") >= 0', 'found "worst" at character 14, allowed: last or best_drawn'),
-        ("accuracy(dp, measure=1) >= 0", "found accuracy(dp, measure=1) at character 1"),
-        ("accuracy(dp) ** 2 >= 0", "found accuracy(dp) ** 2 at character 1"),
-        ("__import__(dp) >= 0", "found __import__ at character 1, allowed"),
-        ("(lambda: 0)() >= accuracy(dp)", "at character 2, allowed"),
-        ("True <= accuracy(dp)", "found True at character 1"),
-        ("1e999 >= accuracy(dp)", "found 1e999 at character 1"),
+        ('accuracy(dp, "worst") >= 0', 'found "worst", allowed: last or best_drawn'),
+        ("accuracy(dp, measure=1) >= 0", "found accuracy(dp, measure=1)"),
+        ("accuracy(dp) ** 2 >= 0", "found accuracy(dp) ** 2"),
+        ("__import__(dp) >= 0", "found __import__, allowed"),
+        ("(lambda: 0)() >= accuracy(dp)", "allowed: a number, a name"),
+        ("True <= accuracy(dp)", "found True"),
+        ("1e999 >= accuracy(dp)", "found 1e999"),
         ("published(dp) >= 0.5", "allowed: something that is measured"),
         ("1 >= 0", "allowed: something that is measured"),
-        ("(" * 300 + "accuracy(dp)" + ")" * 300 + " >= 0", "characters at character 1, allowed: at most 400"),
-        ("-" * 390 + "1 >= 0", "at character 1, allowed"),
+        ("(" * 300 + "accuracy(dp)" + ")" * 300 + " >= 0", "characters, allowed: at most 400"),
+        ("-" * 390 + "1 >= 0", "allowed: a"),
         ("(" * 190 + "1" + ")" * 190 + " >= 0", "allowed: something that is measured"),
     ],
 )
-def test_what_is_no_comparison_is_refused_in_one_line_with_its_place(line, words):
+def test_what_is_no_comparison_is_refused_in_one_line_with_the_piece(line, words):
     with pytest.raises(BadInput) as error:
         parse(lambda check: claim(check, **TABLE), line, "claims.yaml")
     assert str(error.value).startswith("claims.yaml: it: check: ")
@@ -124,8 +124,8 @@ def test_at_most_is_the_mirror_image_of_at_least(by_seed):
 def test_a_number_is_the_same_for_every_seed(by_seed, given):
     sample, values = Sample(pd.Series(by_seed)), np.array(by_seed)
     assert np.allclose((sample >= given).margins, values - given)
-    assert np.allclose([*(2 * sample - given)], 2 * values - given)
-    assert np.allclose([*(1 - (given - sample) / 2)], 1 - (given - values) / 2)
+    assert np.allclose([*(sample * 2 - given)], 2 * values - given)
+    assert np.allclose([*((sample - given) / 2 + 1)], (values - given) / 2 + 1)
 
 
 @given(seeds, st.data())

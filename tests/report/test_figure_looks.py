@@ -81,13 +81,6 @@ def test_every_colour_that_words_may_have_can_be_read_on_white():
     assert {colour for colour in colours if contrast(colour) < 4.5} == set()
 
 
-LINES = {
-    name: declared
-    for name, declared in FIGURES.items()
-    if isinstance(declared, LinesFigure) and getattr(declared, "function", "") != "equation1"
-}
-
-
 def test_what_is_drawn_of_a_paper_has_a_look_of_its_own_whichever_figure_draws_it():
     # In the equation the colours are those of the accountants, and runs have markers.
     lines = [one for name, one in FIGURES.items() if isinstance(one, LinesFigure) and "equation" not in name]

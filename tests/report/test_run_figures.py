@@ -119,3 +119,12 @@ def test_every_epsilon_of_bits_has_a_line_of_its_own(results):
     looks = {line.get_label(): (line.get_marker(), line.get_fillstyle()) for line in axes.get_lines()}
     assert set(spends) <= set(looks) and len({looks[spend] for spend in spends}) == len(spends)
     assert "never a guarantee" not in words_of(results, declared)
+
+
+def test_what_is_published_of_another_metric_stands_across_as_it_is_printed(tmp_path):
+    made = write_run(tmp_path, "text", 0, scheme="none", facts={"test_perplexity": 16.0, "test_auroc": 0.8})
+    for quantity, value, text in (("perplexity", 15.5, "paper, 15.5"), ("auroc", 0.83, "paper, 83")):
+        panel = {"title": "", "published": {"paper": value}}
+        said = {"title": "T", "quantity": quantity, "run": "text", "panels": {"": panel}}
+        figure = draw_figure(load_results(collect([made], tmp_path)), RoundsFigure.model_validate(said))
+        assert [one.get_text() for one in figure.axes[0].texts] == [text]

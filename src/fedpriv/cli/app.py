@@ -44,8 +44,8 @@ class Grouped(TyperGroup):
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         groups: dict[str, list[tuple[str, str]]] = {}
         for name, verb in self.commands.items():
-            said = (verb.help or "").partition("\n\n")[0].replace("\n", " ").removesuffix(".")
-            groups.setdefault(str(getattr(verb, "rich_help_panel", "")), []).append((name, said))
+            summary = (verb.help or "").partition("\n\n")[0].replace("\n", " ").removesuffix(".")
+            groups.setdefault(str(getattr(verb, "rich_help_panel", "")), []).append((name, summary))
         for group, lines in groups.items():
             with formatter.section(group):
                 formatter.write_dl(lines)

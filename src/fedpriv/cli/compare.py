@@ -74,12 +74,7 @@ def compare(
     cells = [{"cell": pair.cell} | {name: getattr(pair, name)._asdict() for name in names} for pair in pairs]
     parts: list[Table | str] = [f"A: {first}", f"B: {second}", Table("accuracy (%)", accuracies)]
     if one.settings and other.settings:
-        both = one.accuracies.merge(other.accuracies, on="seed", suffixes=("_A", "_B"))
-        seeds = []
-        for seed, a, b in both[["seed", "accuracy_A", "accuracy_B"]].itertuples(index=False):
-            words = {"A": f"{100 * a:.2f}", "B": f"{100 * b:.2f}", "B - A": f"{100 * (b - a):+.2f}"}
-            seeds.append({"seed": seed, **words})
-        parts += [Table("seeds, at the last round", seeds), Table("settings that differ", changed)]
+        parts.append(Table("settings that differ", changed))
     print_result({"A": first, "B": second, "cells": cells, "settings": changed}, parts, as_json)
 
 

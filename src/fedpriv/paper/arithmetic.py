@@ -6,8 +6,8 @@ A caption has places for what a side of one may hold, with names of runs:
 
     DP stops at {accuracy(iid_n100_dp)}, {accuracy(iid_n100_dp) - accuracy(iid_n100_tight)} points above.
 
-Python's own parser reads it, and nothing of it is run: what `parts` does not list is refused with its place
-in the line. `fedpriv.report.claims` walks the same tree and reads the calls off the runs.
+Python's own parser reads it, and nothing of it is run: what `parts` does not list is refused.
+`fedpriv.report.claims` walks the same tree and reads the calls off the runs.
 """
 
 import ast
@@ -63,7 +63,7 @@ class Comparison(NamedTuple):
 
 @cache
 def comparison(line: str) -> Comparison:
-    """Read a line; one that is no comparison is BadInput naming the place where it goes wrong."""
+    """Read a line; one that is no comparison is BadInput naming the piece that is wrong."""
     tree = parse_line(line, COMPARISON)
     if not isinstance(tree, ast.Compare) or [*map(type, tree.ops)] not in ([ast.GtE], [ast.LtE]):
         raise node_error(line, tree, COMPARISON)
@@ -77,12 +77,12 @@ def comparison(line: str) -> Comparison:
 def parse_line(line: str, allowed: str) -> ast.expr:
     """Return the tree of one expression of Python; anything else is BadInput saying what is `allowed`."""
     if len(line) > LONGEST:
-        raise place_error(line, 0, f"{len(line)} characters", f"at most {LONGEST}")
+        raise piece_error(line, f"{len(line)} characters", f"at most {LONGEST}")
     try:
         return ast.parse(line, mode="eval").body
     except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
         at = (getattr(error, "offset", 0) or len(line) + 1) - 1
-        raise place_error(line, at, line[at : at + 20], allowed) from None
+        raise piece_error(line, line[at : at + 20], allowed) from None
 
 
 def parts(node: ast.expr, line: str = "") -> Iterator[Call | str]:
@@ -137,13 +137,13 @@ def argument(node: ast.expr, kind: str, line: str) -> Any:
         return node
     if kind == metrics.NUMBER and isinstance(value, int | float):
         return float(value)
-    if (kind == metrics.AUDIT and isinstance(value, str)) or (kind == MEASURE and value in [*MEASURES]):
+    if (kind == metrics.AUDIT and isinstance(value, str)) or (kind == MEASURE and value in MEASURES):
         return value
     if kind == metrics.SPEND and isinstance(value, str):
         try:
             return spend_of(value)
         except ValidationError as error:
-            raise place_error(line, start(line, node), value, error.errors()[0]["msg"]) from None
+            raise piece_error(line, value, error.errors()[0]["msg"]) from None
     raise node_error(line, node, " or ".join(MEASURES) if kind == MEASURE else f"such as {kind}")
 
 
@@ -153,19 +153,14 @@ def spend_of(words: str) -> SpendSelector:
     return TypeAdapter(SpendInWords).validate_python(words)
 
 
-def start(line: str, node: ast.expr) -> int:
-    """Return at which character of a line a node begins: Python counts bytes."""
-    return len(line.encode()[: node.col_offset].decode())
-
-
 def node_error(line: str, node: ast.expr, allowed: str) -> BadInput:
     """Return the error about a node."""
-    return place_error(line, start(line, node), ast.get_source_segment(line, node) or "", allowed)
+    return piece_error(line, ast.get_source_segment(line, node) or "", allowed)
 
 
-def place_error(line: str, at: int, found: str, allowed: str) -> BadInput:
-    """Return the error that says what was found, and where in a line."""
-    return BadInput(f"{plain(line)}: found {plain(found)} at character {at + 1}, allowed: {allowed}")
+def piece_error(line: str, piece: str, allowed: str) -> BadInput:
+    """Return the error about a piece of a line."""
+    return BadInput(f"{plain(line)}: found {plain(piece)}, allowed: {allowed}")
 
 
 def pieces(text: str) -> list[str | ast.expr]:

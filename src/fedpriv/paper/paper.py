@@ -107,11 +107,6 @@ def read_files(folder: Path) -> dict[str, Key]:
     return found
 
 
-def papers_in(folder: Path) -> list[str]:
-    """Return the names of the papers in `folder`, each a folder of its own."""
-    return sorted(path.parent.name for path in folder.glob("*/paper.yaml"))
-
-
 def merge(below: Any, above: Any) -> Any:
     """Lay `above` over `below`: dicts merge by key, unless they name different kinds; the rest replaces."""
     if not (isinstance(below, dict) and isinstance(above, dict)):
@@ -289,7 +284,7 @@ def homes(*folders: Path) -> dict[str, Path]:
 
     A paper that is in two of them is BadInput naming these.
     """
-    there = [(name, folder) for folder in folders for name in papers_in(folder)]
+    there = [(path.parent.name, folder) for folder in folders for path in folder.glob("*/paper.yaml")]
     found: dict[str, Path] = {}
     for name, folder in (*there, *((name, path.parent) for name, path in PAPERS.items())):
         other = found.setdefault(name, folder)

@@ -16,14 +16,14 @@ def accountants() -> tuple[str, ...]:
     return (*OURS, *(point.name for point in points("accountants")))
 
 
-def _is_there(name: str) -> str:
+def _known_accountant(name: str) -> str:
     if name not in accountants():
         raise choice_error("accountant", [name], ", ".join(accountants()))
     return name
 
 
 Accountant = Annotated[
-    str, AfterValidator(_is_there), WithJsonSchema({"enum": [*accountants()], "type": "string"})
+    str, AfterValidator(_known_accountant), WithJsonSchema({"enum": [*accountants()], "type": "string"})
 ]
 Composition = Literal["product", "hoelder", "panel"]
 Distance = Literal["remove_sum", "remove_mean"]
@@ -126,7 +126,4 @@ SpendInWords = Annotated[
 # At which round an accuracy is read, and whose it is: that of all clients at the last round, or, as the
 # authors' code prints it, that of some sampled clients at the round at which it is best.
 Measure = Literal["last", "best_drawn"]
-MEASURES: dict[Measure, str] = {
-    "last": "at the last round",
-    "best_drawn": "of sampled clients at its best round",
-}
+MEASURES: tuple[Measure, ...] = get_args(Measure)

@@ -137,7 +137,7 @@ def outcome(results: Results, claim: Claim, case: Case) -> Outcome:
 
 
 def not_compared(results: Results, claim: Claim, read: Reads) -> tuple[str, str] | None:
-    """Return why nothing is compared, and what stands in place of a decision; else None.
+    """Reason why nothing is compared, and the words in place of a decision; else None.
 
     Not run is what lacks a run, or the ε of a run, that it reads; not judged a number of data that stand in
     for the paper's; undecided what has diverged.
@@ -159,7 +159,7 @@ def not_compared(results: Results, claim: Claim, read: Reads) -> tuple[str, str]
 
 
 def undecided(results: Results, claim: Claim, sides: Sequence[Reads]) -> tuple[str, str]:
-    """Return why a comparison decides nothing, and what stands in place of a decision; else nothing.
+    """Reason why a comparison decides nothing, and the words in place of a decision; else nothing.
 
     Not judged is what a paper claims of a run that the preset has cut. Where nothing was learned, or an
     accuracy within a budget is unstable, a comparison of accuracies is undecided.

@@ -78,7 +78,8 @@ PERCENT = " %"
 
 def accuracy(results: Results, cell: Cell, measure: Measure = "last") -> Sample:
     """Return the accuracy within the budgets of a cell, where it has any, else under a measure."""
-    found = reading.reading(results, cell) if cell.within else reading.MEASURES[measure](results, cell.run)
+    drawn = measure == "best_drawn" and not cell.within
+    found = reading.best_drawn(results, cell.run) if drawn else reading.reading(results, cell)
     return Sample(found["value"])
 
 
@@ -100,7 +101,7 @@ def published(results: Results, cell: Cell) -> Sample:
 
 
 def last_value(results: Results, cell: Cell, name: str) -> Sample:
-    """Return what else was evaluated, within the budgets of a cell or at the last round."""
+    """Numbers of a metric beside accuracy, within the budgets of a cell or at the last round."""
     return Sample(reading.reading(results, cell, name)["value"])
 
 
@@ -239,8 +240,8 @@ def printed_number(line: Mapping[Any, Any], alone: bool = False) -> str:
     What is published stands as it is printed, a fraction in percent. Without a number it is empty.
     """
     quantity = str(line["quantity"])
-    told = (line.get(name, "") for name in STATISTIC)
-    mean, low, high, seeds = (float("nan" if one == "" else one) for one in told)
+    cells = (line.get(name, "") for name in STATISTIC)
+    mean, low, high, seeds = (float("nan" if one == "" else one) for one in cells)
     found = Interval(mean, low, high, 1 if np.isnan(seeds) or alone else int(seeds))
     if np.isnan(found.mean):
         return ""

@@ -78,8 +78,8 @@ def stand_ins(runs: pd.DataFrame) -> str:
 
 def substitutes(runs: pd.DataFrame) -> list[str]:
     """Return the data that were used instead of the paper's."""
-    told = unique(runs, ("data", "stand_in_for"))
-    return [f"{name} in place of {wanted}" for name, wanted in told if wanted]
+    pairs = unique(runs, ("data", "stand_in_for"))
+    return [f"{name} in place of {wanted}" for name, wanted in pairs if wanted]
 
 
 def footnotes(results: Results) -> list[str]:

@@ -80,7 +80,7 @@ def percent(values: Seeds) -> str:
 
 
 def diverged_text(values: Seeds) -> str:
-    """Return how many runs have diverged, of which each is minus infinity; empty: none has."""
+    """Count of the runs that have diverged, of which each is minus infinity; empty: none has."""
     sample = np.asarray([] if isinstance(values, Interval) else list(values), dtype=float)
     gone = int(np.isneginf(sample).sum())
     if gone < len(sample):

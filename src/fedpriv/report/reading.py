@@ -38,7 +38,7 @@ def evaluated(results: Results, run: str, metric: str = "accuracy", drawn: bool 
 
 
 def by_round(found: pd.DataFrame) -> pd.DataFrame:
-    """Return what was evaluated with a row a round and a column a seed."""
+    """Lay out evaluated values with a row a round and a column a seed."""
     return found.pivot(index="round", columns="seed", values="value")
 
 
@@ -53,8 +53,8 @@ def meaning(rows: pd.DataFrame, *more: str) -> dict[str, Any]:
         return {}
     first = rows.iloc[0]
     failing = rows.loc[rows["unmet"] != "", "unmet"]  # of any row: a few rounds are enough
-    told = {"epsilon_status": status(first["kind"], *failing.iloc[:1])}
-    return {name: first[name] for name in (*MEANING, *more) if name != "epsilon_status"} | told
+    state = {"epsilon_status": status(first["kind"], *failing.iloc[:1])}
+    return {name: first[name] for name in (*MEANING, *more) if name != "epsilon_status"} | state
 
 
 def status_of(results: Results, run: str, spend: SpendLabels) -> str:
@@ -72,9 +72,6 @@ def best_drawn(results: Results, run: str) -> pd.DataFrame:
     read = evaluated(results, run, drawn=True)
     best = read.loc[read.groupby("seed")["value"].idxmax()]
     return with_divergence(results, run, best.set_index("seed"))
-
-
-MEASURES = {"last": last_reading, "best_drawn": best_drawn}
 
 
 def reading_within(

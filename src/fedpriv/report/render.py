@@ -102,8 +102,8 @@ def escape_latex(text: str) -> str:
     What LaTeX has no letter for in the fonts that it begins with is spelt as Python does.
     """
     line = unicodedata.normalize("NFC", visible(text))
-    apart = ("{}" * (one + other in LIGATURES) + latex_letter(other) for one, other in pairwise(f" {line}"))
-    escaped = "".join(apart)
+    letters = ("{}" * (one + other in LIGATURES) + latex_letter(other) for one, other in pairwise(f" {line}"))
+    escaped = "".join(letters)
     for sign, digits in SCRIPTS.items():
         some = f"[{''.join(map(chr, digits))}]+"
         escaped = re.sub(some, lambda it, sign=sign, of=digits: f"${sign}{{{it[0].translate(of)}}}$", escaped)
@@ -234,7 +234,7 @@ def markdown(table: PrintedTable) -> str:
 def latex(table: PrintedTable) -> str:
     r"""Return a floating table to be read by \input, as wide as its text; it needs booktabs alone."""
     title = table.title[len(table.place) + 2 :] if table.place else table.title
-    said = ": ".join(filter(None, (title, table.caption)))
+    caption = ": ".join(filter(None, (title, table.caption)))
     blocks = f"\n\\par\\smallskip {OURS}\\par\\smallskip\n".join(
         tabular(block, table.cells) for block in table.blocks
     )
@@ -242,7 +242,7 @@ def latex(table: PrintedTable) -> str:
     return (
         "% needs \\usepackage{booktabs}\n"
         "\\begin{table}\n\\centering\\footnotesize\\setlength{\\tabcolsep}{3pt}\n"
-        f"\\caption{{{escape_latex(said)}}}\n\\label{{tab:{table.name}}}\n\\smallskip\n"
+        f"\\caption{{{escape_latex(caption)}}}\n\\label{{tab:{table.name}}}\n\\smallskip\n"
         f"{blocks}\n\\par\\smallskip\\raggedright\\scriptsize\n{notes}\\end{{table}}\n"
     )
 

@@ -84,7 +84,7 @@ WIDTH = 4  # bytes of a float32
 # What older notes say of features, and what is true of them: how they are made was looked at on private data.
 NOTED = "no private data were used", "no other image of these data takes part"
 # As in the summary.
-TOLD = ("run", "seed", "preset", "paper", "evaluated_on", "parameters", "results_version", "identity")
+OF_SUMMARY = ("run", "seed", "preset", "paper", "evaluated_on", "parameters", "results_version", "identity")
 
 
 def collect(
@@ -98,17 +98,17 @@ def collect(
     runs, rounds, epsilons = [], [], []
     for directory in counted("collecting", directories, "run"):
         run = RunDir(directory)
-        told = summary_facts(directory / "summary.json", run.summary)
-        of_run = {name: told[name] for name in OF_RUN}
+        facts = summary_facts(directory / "summary.json", run.summary)
+        of_run = {name: facts[name] for name in OF_RUN}
         trace, ledger = run_trace(run), run.ledger(LEDGER)
         if missing := [name for name in TRACE if name not in trace]:
             raise BadInput(
                 f"{directory}: found no column {missing[0]}, allowed: the columns that a run writes"
             )
         # Before anything else was sent, every upload was of numbers of four bytes.
-        unsaid, sent = np.isnan(trace["upload_bytes"]), WIDTH * told["parameters"]
-        trace = trace.assign(upload_bytes=np.where(unsaid, sent, trace["upload_bytes"]), **of_run)
-        runs.append(told | {"cut": cuts.get(told["run"], "")})
+        missing_bytes, sent = np.isnan(trace["upload_bytes"]), WIDTH * facts["parameters"]
+        trace = trace.assign(upload_bytes=np.where(missing_bytes, sent, trace["upload_bytes"]), **of_run)
+        runs.append(facts | {"cut": cuts.get(facts["run"], "")})
         rounds.append(trace)
         epsilons.append(ledger.assign(**of_run))
     columns = {name: np.concatenate([trace[name] for trace in rounds]) for name in ROUNDS}
@@ -118,12 +118,12 @@ def collect(
     return folder
 
 
-def summary_facts(path: Path, told: Mapping[str, Any]) -> dict[str, Any]:
+def summary_facts(path: Path, summary: Mapping[str, Any]) -> dict[str, Any]:
     """Facts of a run as a whole in its summary, by column of `RUNS`."""
     try:
-        data, environment = told["data"], told["environment"]
+        data, environment = summary["data"], summary["environment"]
         return {
-            **{name: told[name] for name in TOLD},
+            **{name: summary[name] for name in OF_SUMMARY},
             "data": data["name"],
             "data_note": (data.get("note") or "").replace(*NOTED),
             "stand_in_for": data.get("stand_in_for") or "",
@@ -131,13 +131,13 @@ def summary_facts(path: Path, told: Mapping[str, Any]) -> dict[str, Any]:
             "test_examples": data["test"],
             "repetition": data["repetition"],
             "majority": data.get("majority", math.nan),
-            "rounds_wanted": told["rounds_wanted"],
-            "diverged": told.get("diverged") or 0,
+            "rounds_wanted": summary["rounds_wanted"],
+            "diverged": summary.get("diverged") or 0,
             "hardware": environment["hardware"],
             "engine": environment["engine"],
             "code": environment.get("code", ""),
             "libraries": json.dumps(environment.get("libraries", {}), sort_keys=True),
-            "config": json.dumps(told["config"], sort_keys=True),
+            "config": json.dumps(summary["config"], sort_keys=True),
         }
     except (KeyError, TypeError, AttributeError) as error:
         raise BadInput(

@@ -75,9 +75,9 @@ def meanings(results: Results, parts: Iterable[AxesPair]) -> list[str]:
         labels: dict[str, list[str]] = {}
         for curve in part.read:
             for unit, delta in unique(curve_rows(results, curve), ("unit", "delta")):
-                told = curve.counted.accountant in curve.label.split()  # in a spend's own words
-                said = curve.label if told else f"{curve.label} ({curve.spend})"
-                labels.setdefault(f"unit {unit}, δ = {numbers.delta(delta)}", []).append(said)
+                own_words = curve.counted.accountant in curve.label.split()
+                label = curve.label if own_words else f"{curve.label} ({curve.spend})"
+                labels.setdefault(f"unit {unit}, δ = {numbers.delta(delta)}", []).append(label)
         for meaning, some in labels.items():
             found.setdefault(f"{meaning}: {'; '.join(some)}.", []).append(part.title)
-    return [": ".join(filter(None, ("; ".join(titles), said))) for said, titles in found.items()]
+    return [": ".join(filter(None, ("; ".join(titles), sentence))) for sentence, titles in found.items()]

@@ -102,13 +102,13 @@ def marks(axes: Axes, results: Results, part: AxesPair, ends: Sequence[float]) -
             continue
         at, height = float(found["round"].mean()), 100 * float(found["value"].mean())
         spent_at_most = mark_epsilon(f"{epsilon:g}", status_of(results, curve.run, curve.counted))
-        said, places[curve.label] = escape_figure(f"{curve.label}, ε = {spent_at_most}"), at
+        text, places[curve.label] = escape_figure(f"{curve.label}, ε = {spent_at_most}"), at
         if instability(results, curve.run, found):  # an axis that shows it would show nothing else
-            said, height = f"{said}:\nunstable", 100 * part.published.get(curve.label, 0.0)
+            text, height = f"{text}:\nunstable", 100 * part.published.get(curve.label, 0.0)
         else:
             axes.plot(at, height, **dot, color=color_of(curve.label), markersize=4, zorder=5)
             read_off.append(height)
-        labels.append(Label(said, at, height, color_of(curve.label)))
+        labels.append(Label(text, at, height, color_of(curve.label)))
     for name, value in part.published.items():
         ring = dot | {"markersize": 5.5, "mfc": "none", "mec": color_of(name), "mew": 0.9}
         axes.plot(places[name], 100 * value, **ring, zorder=6, clip_on=False)
@@ -177,22 +177,22 @@ def logarithmic(axes: Axes) -> None:
 
 def legend_text(declared: RoundsFigure) -> str:
     """Meanings of the lines, bands and marks."""
-    said = [
+    sentences = [
         "Lines: means over seeds. Up to three seeds are drawn themselves, thin; of more the band is from "
         "the least to the greatest."
     ]
     if declared.quantity == "drawn_accuracy":
-        said.append("Accuracy: the mean of clients' own weights, of clients drawn with replacement.")
+        sentences.append("Accuracy: the mean of clients' own weights, of clients drawn with replacement.")
     if declared.quantity == "growth":
-        said.append("ε₁, what the first round cost, is subtracted from ε; the first round is left out.")
+        sentences.append("ε₁, what the first round cost, is subtracted from ε; the first round is left out.")
     if declared.quantity == "epsilon" and len(declared.lines) == 1:
-        said.append("Solid: a guarantee; dashed: none.")
+        sentences.append("Solid: a guarantee; dashed: none.")
     if declared.budgets:
-        said.append("Dots: the last evaluated round within the ε at the dot, which the table reads off.")
+        sentences.append("Dots: the last evaluated round within the ε at the dot, which the table reads off.")
     if any(panel.published for panel in declared.panels.values()):
         rings = "Open circles: published, in the colour of what they are compared with."
-        said.append(rings if declared.quantity in PERCENT else "Grey, dashed: the budget.")
+        sentences.append(rings if declared.quantity in PERCENT else "Grey, dashed: the budget.")
     if declared.quantity in PERCENT:
         own = "Every panel has an axis of its own, which" if len(declared.panels) > 1 else "The axis"
-        said.append(f"{own} need not begin at 0. Grey, dashed: the share of the largest class.")
-    return " ".join(said)
+        sentences.append(f"{own} need not begin at 0. Grey, dashed: the share of the largest class.")
+    return " ".join(sentences)

@@ -127,7 +127,7 @@ def trained_words(papers: Iterable[str], folder: Path) -> str:
 
 
 def code_words(versions: Sequence[str]) -> str:
-    """Return of how many commits the code of runs is, and how many of them no commit has."""
+    """Count the commits that the code of runs is of, and the runs of trees that no commit has."""
     dirty = sum(map(uncommitted, versions))
     commits = {one.removesuffix("-dirty") for one in versions}
     return f"{len(commits)} versions; {dirty} of {len(versions)} runs are of trees with uncommitted changes"
@@ -177,12 +177,12 @@ def table(name: str, declared: TableSpec, folder: Path) -> dict[str, Any]:
 
 def figure(name: str, declared: FigureSpec, folder: Path) -> dict[str, Any]:
     """Return a figure as a data URL with all that stands beside it: title, caption, notes, description."""
-    said = read_texts(folder / f"figures/{name}.json")
+    texts = read_texts(folder / f"figures/{name}.json")
     image = (folder / f"figures/{name}.png").read_bytes()
     # The header of a PNG says its width in bytes 16 to 20.
     width = round(PIXEL * int.from_bytes(image[16:20]))
     found = {"name": name, "place": place_name(declared), "url": data_url(image), "width": width}
-    return said | found | {"forms": ["pdf", "png", "md"]}
+    return texts | found | {"forms": ["pdf", "png", "md"]}
 
 
 def place_name(declared: TableSpec | FigureSpec) -> str:

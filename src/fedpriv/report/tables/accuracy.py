@@ -161,8 +161,8 @@ def published_lines(declared: AccuracyTable, one: ReadCell, baseline: ReadCell |
         return
     key, ways = {"source": "published", "clients": one.row.clients}, ways_of_counting(cell)
     alone = key | (ways[0] if len(ways) == 1 else {})  # several ε have lines of their own
-    said = cell_verdict(declared, one, baseline)
-    yield alone | {"quantity": metric, "value": cell.published, "verdict": said}
+    verdict = cell_verdict(declared, one, baseline)
+    yield alone | {"quantity": metric, "value": cell.published, "verdict": verdict}
     if cell.published_std:
         yield alone | {"quantity": f"{metric}_std", "value": cell.published_std}
     if cell.published_round:
@@ -211,10 +211,10 @@ def cell_verdict(declared: AccuracyTable, ours: ReadCell, baseline: ReadCell | N
         values = (values - held[0].read["value"]).dropna()
         published, digit = published - own.value, 2 * digit
     found = numbers.interval(values)
-    said = reach_verdict(
-        found, published, digit, ours.cell.published_std or 0.0, EVALUATED[declared.metric].less
-    )
-    return ANOTHER_NETWORK if own and ours.column == BASELINE else said
+    if own and ours.column == BASELINE:
+        return ANOTHER_NETWORK
+    spread, less = ours.cell.published_std or 0.0, EVALUATED[declared.metric].less
+    return reach_verdict(found, published, digit, spread, less)
 
 
 def seed_lines(name: str, metric: str, cells: Iterable[ReadCell]) -> pd.DataFrame:
@@ -268,8 +268,8 @@ def row_lines(
     # Before an ε stands its δ, unless a note says it of all rows.
     of_all, lines = deltas_by_level(declared, declared.rows), dict[str, list[str]]()
     for level, deltas in deltas_by_level(declared, [row]).items():
-        said = deltas if len(of_all[level]) > 1 else []
-        head = ", ".join([WHOSE[level], *(f"δ={numbers.delta(one)}" for one in said)])
+        named = deltas if len(of_all[level]) > 1 else []
+        head = ", ".join([WHOSE[level], *(f"δ={numbers.delta(one)}" for one in named)])
         lines[head] = [spent_text(one, level) for one in shown]
     if any(one.round for other in declared.rows for one in other.published.values()):
         lines["round"] = [round_text(one) for one in shown]
@@ -347,7 +347,7 @@ def reading_notes(declared: AccuracyTable, cells: Sequence[ReadCell]) -> list[st
             rounds.setdefault(one.row.cited, []).append(at)
     read = "; ".join(f"{row}: {', '.join(some)}" for row, some in rounds.items())
     notes = [f"Read at round: {read}."] if rounds else []
-    said: dict[str, list[str]] = {}
+    names: dict[str, list[str]] = {}
     for name, label in labels.items():
         column = declared.columns[name]
         means = {level: counting_text(cells, name, level, spend) for level, spend in column.by_unit().items()}
@@ -358,8 +358,8 @@ def reading_notes(declared: AccuracyTable, cells: Sequence[ReadCell]) -> list[st
         else:
             both = ", ".join(f"{LEVELS[level]} ε ({words})" for level, words in means.items())
             until = f"before any ε exceeds its budget, and the ε spent by then: {both}."
-        said.setdefault(until, []).append(label)
-    notes += [f"{'; '.join(some)}: read at the last evaluated round {until}" for until, some in said.items()]
+        names.setdefault(until, []).append(label)
+    notes += [f"{'; '.join(some)}: read at the last evaluated round {until}" for until, some in names.items()]
     if BASELINE in declared.labels:
         notes.append(f"Baseline: {noun} at the last round.")
     for one in cells:
@@ -387,24 +387,24 @@ def counting_text(cells: Sequence[ReadCell], column: str, level: str, spend: Spe
 
 def caveats(declared: AccuracyTable, cells: Sequence[ReadCell], used: Results) -> str:
     """Return the note that no reader can do without: signs, and differences from the paper."""
-    said, reasons = [f"{'; '.join(signs(declared, cells))}."], dict[str, list[str]]()
+    sentences, reasons = [f"{'; '.join(signs(declared, cells))}."], dict[str, list[str]]()
     for one in cells:
         if one.unstable:
             where = f"{one.row.label or f'{one.row.clients:,}'} ({declared.labels[one.column]})"
             reasons.setdefault(one.unstable.removeprefix(f"{UNSTABLE}: "), []).append(where)
-    said += [f"Unstable: {MEANT[why]} at {', '.join(places)}." for why, places in reasons.items()]
+    sentences += [f"Unstable: {MEANT[why]} at {', '.join(places)}." for why, places in reasons.items()]
     if any(one.status == NO_ROUND for one in cells):
-        said.append(f"{numbers.NONE}: some seed has no evaluated round within the budget.")
+        sentences.append(f"{numbers.NONE}: some seed has no evaluated round within the budget.")
     if rows := [row.cited for row in declared.rows if row.own_baseline]:
         which = f" at {', '.join(rows)}" if len(rows) < len(declared.rows) else ""
-        said.append(f"Another network than the paper's{which}: it is held against its own baseline.")
+        sentences.append(f"Another network than the paper's{which}: it is held against its own baseline.")
     ran = {one.row.key for one in cells if one.ran}
     missing = [
         one.row.cited + f" ({declared.labels[one.column]})" * (one.row.key in ran)
         for one in cells
         if not one.ran
     ]
-    return " ".join([*said, *preset_notes(used.runs, missing)])
+    return " ".join([*sentences, *preset_notes(used.runs, missing)])
 
 
 def signs(declared: AccuracyTable, cells: Sequence[ReadCell]) -> Iterator[str]:

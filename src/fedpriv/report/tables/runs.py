@@ -144,7 +144,7 @@ def runs_table(
 
 def counting_notes(columns: Iterable[TableColumn], found: Sequence[Number]) -> Iterator[str]:
     """Yield the notes that say at which δ, for whom and against whom the ε of the columns are counted."""
-    said: dict[str, list[str]] = {}
+    columns_of: dict[str, list[str]] = {}
     epsilons = [column for column in columns if column.quantity == "epsilon"]
     for column in epsilons:
         there = [line for line in found if line["column"] == column.name]
@@ -157,8 +157,8 @@ def counting_notes(columns: Iterable[TableColumn], found: Sequence[Number]) -> I
         for one in dict.fromkeys(meant.values()):
             rows = ", ".join(row for row, other in meant.items() if other == one)
             of = f" of {rows}" * (len(set(meant.values())) > 1)
-            said.setdefault(one, []).append(f"{column.label} ({column.spend}){of}")
-    yield from (f"ε {'; '.join(labels)}: {meant}." for meant, labels in said.items())
+            columns_of.setdefault(one, []).append(f"{column.label} ({column.spend}){of}")
+    yield from (f"ε {'; '.join(labels)}: {meant}." for meant, labels in columns_of.items())
     yield from accountings(column.spend for column in epsilons if column.spend)
 
 
