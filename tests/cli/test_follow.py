@@ -102,6 +102,20 @@ def test_a_signal_lets_the_command_end_by_itself(tmp_path, number):
     assert rest.splitlines()[-1].startswith("interrupted after 0 of ? steps; the same command goes on")
 
 
+def test_a_command_that_does_not_end_though_nothing_of_it_runs_is_killed_and_its_lock_given_back(tmp_path):
+    code = (
+        "import pathlib, signal, sys; sys.argv[1:] and sys.exit(pathlib.Path('unlocked').touch()); "
+        "signal.signal(signal.SIGTERM, signal.SIG_IGN); print('» working', flush=True)\n"
+        "while True: signal.pause()"
+    )
+    process = follow(tmp_path, code, start_new_session=True)
+    assert process.stdout and "working" in process.stdout.readline()
+    os.killpg(process.pid, signal.SIGTERM)
+    rest = process.communicate(timeout=60)[0]
+    assert process.returncode == 128 + signal.SIGTERM and "interrupted after 0 of ? steps" in rest
+    assert (tmp_path / "unlocked").exists()
+
+
 def test_no_module_of_the_current_folder_is_run(tmp_path):
     (tmp_path / "yaml.py").write_text("raise SystemExit('run')")
     process = follow(tmp_path, "import yaml; print('» ' + yaml.__name__)")

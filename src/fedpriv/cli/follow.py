@@ -12,10 +12,13 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Sequence
 from io import FileIO
 from pathlib import Path
+
+import psutil
 
 from fedpriv.errors import BadInput
 from fedpriv.progress import MARK, put, say, visible
@@ -28,6 +31,7 @@ PAUSE = 15  # seconds between two lines of a step where there is no terminal
 OVER = "\x1b[A\x1b[2K"  # a terminal then writes over its last line
 LAST = 20  # lines of what failed
 STOPPED_BY = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # the last where the terminal goes away
+IDLE = 10  # seconds after which a workflow that was told to end, and of which nothing runs, is killed
 # Of the command: UTF-8, whatever our terminal takes, and no module of the current folder.
 ENVIRONMENT = {"PYTHONUTF8": "1", "PYTHONIOENCODING": "utf-8", "PYTHONSAFEPATH": "1"}
 
@@ -68,8 +72,8 @@ def follow(command: Sequence[str], kept: Path) -> int:
     """Run `command`, print a line for whatever it begins and return its exit code, 128 + n after signal n.
 
     A failed job is told with the end of its log. A command that is interrupted ends by itself, and so it does
-    where the terminal goes away. Nothing of it depends on who reads what is printed, in which encoding, or
-    whether there is room for it.
+    where the terminal goes away; it is killed if it does not, though nothing that it started runs any more.
+    Nothing of it depends on who reads what is printed, in which encoding, or whether there is room for it.
     """
     started, done, total, failed = time.monotonic(), "0", "?", False
     signals: list[int] = []
@@ -101,6 +105,8 @@ def follow(command: Sequence[str], kept: Path) -> int:
                 screen.show(
                     f"[{done:>{len(total)}}/{total} {minutes:2}:{seconds:02}] {what}", what.partition(":")[0]
                 )
+    if process.returncode == -signal.SIGKILL and signals:  # its lock is left behind
+        subprocess.run([*command, "--unlock"], capture_output=True)
     if process.returncode and total == "?":  # before the first job
         tell(*(line for line in end(kept) if not line.lstrip().startswith('File "')))
     tell(f"All that Snakemake said: {kept}")
@@ -138,9 +144,22 @@ def passed_on(process: subprocess.Popen[str], number: int) -> int:
     """Let the command end by itself, and return the signal; a terminal has sent the interrupt to it too."""
     if number != signal.SIGINT:
         process.terminate()
+    threading.Thread(target=kill_idle, args=[process], daemon=True).start()
     with contextlib.suppress(OSError):  # nobody may read it
         os.write(1, b"stopping when what runs has ended\n")  # print may be in the midst of a line
     return number
+
+
+def kill_idle(process: subprocess.Popen[str]) -> None:
+    """Kill a command that should end as soon as nothing that it has started ran for `IDLE` seconds."""
+    last = time.monotonic()
+    while process.poll() is None and time.monotonic() < last + IDLE:
+        time.sleep(IDLE / 10)
+        with contextlib.suppress(psutil.NoSuchProcess):
+            children = psutil.Process(process.pid).children()
+            if any(child.status() != psutil.STATUS_ZOMBIE for child in children):
+                last = time.monotonic()
+    process.kill()
 
 
 def end(log: Path) -> list[str]:
