@@ -58,7 +58,7 @@ def load_frame(
     with sealed_file(path, allowed, remedy):
         frame = pd.read_parquet(path, columns=only)
     if missing := [name for name in columns if name not in frame]:
-        raise BadInput(f"{path}: found no column {missing[0]}, allowed: the columns in docs/architecture.md")
+        raise BadInput(f"{path}: found no column {missing[0]}, allowed: the columns that the workflow writes")
     return frame
 
 
