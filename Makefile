@@ -49,6 +49,7 @@ report: $(INSTALLED) ## the report of a preset, and whatever it lacks: make repo
 
 reference: $(INSTALLED) ## store the finished runs of a preset in git, and what is rendered from them: make reference PRESET=laptop
 	$(BIN)/fedpriv keep results/$(PRESET)
+	mkdir -p results/reference/$(PRESET)
 	$(BIN)/fedpriv rerender --write
 
 rerender: $(INSTALLED) ## every reference table, figure and verdict again from stored runs; fails where a byte differs
