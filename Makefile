@@ -38,7 +38,7 @@ readings: ## under which settings that the 2019 paper leaves out its published p
 guarantees: ## what a guarantee buys at the (ε, δ) of the papers: an hour or two on two cores
 guarantees_search: ## the search behind it, on Fashion-MNIST: a quarter of an hour on two cores
 handcrafted: ## DP-SGD on scattering features, the example as unit, as published: half an hour on two cores
-tutorial: ## DP-SGD as in TensorFlow Privacy's MNIST tutorial: an hour on two cores
+tutorial: ## DP-SGD as in TensorFlow Privacy's MNIST tutorial: an hour or two on two cores
 demo laptop binary paper search readings guarantees guarantees_search handcrafted tutorial: $(INSTALLED)
 	@$(FOLLOW) logs/$@/snakemake.log $(BIN)/snakemake --configfile config/$@.yaml $(CONFIG) --cores $(CORES)
 	@$(BIN)/fedpriv step outcome config/$@.yaml $(if $(ONLY),--set 'show=["$(ONLY)"]')
