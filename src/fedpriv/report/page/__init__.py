@@ -71,8 +71,13 @@ def write_report(plan: Plan, out: Path, stored: Path | None = None) -> Path:
         machines=dict.fromkeys(", ".join(one) for paper in papers.values() for one in paper["machines"]),
         code=code_words([one for paper in papers.values() for one in paper["code"]]),
         data=dict.fromkeys(paper["data"] for paper in papers.values()),
-        outcomes=OUTCOMES,
-        soundness=SOUNDNESS,
+        # Of all that a claim can come to what some claim has come to.
+        outcomes={
+            outcome: meaning
+            for outcome, meaning in OUTCOMES.items()
+            if any(paper["counts"][outcome] for paper in papers.values())
+        },
+        soundness=SOUNDNESS if any(paper["unsound"] for paper in papers.values()) else {},
         standing=STANDING,
         headings=compare.PUBLISHED_COLUMNS,
     )
