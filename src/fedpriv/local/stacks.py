@@ -30,7 +30,7 @@ from fedpriv.local.client import (
 from fedpriv.local.work import FedAvg, FedSGD, LocalWork, Speed
 from fedpriv.mechanisms.clipping import clip
 from fedpriv.mechanisms.private_gradient import Gradient, PrivateGradient, privatise_stack
-from fedpriv.models.base import Params, unflatten
+from fedpriv.models.base import Params, flatten_stack, unflatten
 from fedpriv.store.gpus import kernels
 
 Launched = tuple[torch.Tensor, torch.Tensor, torch.Tensor, list[list[Gradient]]]  # updates, clean, losses
@@ -142,8 +142,7 @@ class GpuBackend(LocalEngine):
             found = torch.autograd.grad(losses.sum(), list(own.values()), materialize_grads=True)
             gradients = dict(zip(own, found, strict=True))
         statistics = [one.detach() for one in learned] or [losses.new_zeros(len(x), 0)]
-        flat = torch.cat([one.flatten(1).float() for one in gradients.values()], dim=1)
-        return flat, losses.detach(), torch.cat(statistics, dim=1)
+        return flatten_stack(gradients), losses.detach(), torch.cat(statistics, dim=1)
 
     def _losses(
         self, params: Params, x: torch.Tensor, y: torch.Tensor, weight: torch.Tensor

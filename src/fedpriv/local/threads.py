@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from functools import cached_property, partial
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -34,7 +34,7 @@ from fedpriv.local.client import (
 from fedpriv.local.work import FedAvg, FedSGD, LocalWork, Speed
 from fedpriv.mechanisms.clipping import clip
 from fedpriv.mechanisms.private_gradient import Gradient, PrivateGradient, privatise
-from fedpriv.models.base import Params, unflatten
+from fedpriv.models.base import Params, flatten_stack, unflatten
 from fedpriv.store.machine import cores, engines
 
 
@@ -217,20 +217,34 @@ class CpuBackend(LocalEngine):
 
     def _per_example(self, flat: torch.Tensor, rows: torch.Tensor) -> tuple[torch.Tensor, float]:
         """Gradients of every example `[n, d]`, float32, and the sum of the losses."""
+        params = unflatten(flat.to(self.dtype), self.task.shapes)
+        gradients, losses = self._each(params, rows, self.shares_weights)
+        return flatten_stack(gradients), float(losses.sum())
+
+    def _each(self, params: Params, rows: torch.Tensor, shared: bool) -> tuple[Params, torch.Tensor]:
+        """Gradients of every example, stacked, and the losses; the weights are `shared`, or views of them."""
 
         def loss(params: Params, x: torch.Tensor, label: torch.Tensor) -> torch.Tensor:
             outputs = self.task.model.apply(params, x[None]).float()
             return self.task.loss.of(outputs, label[None], "sum")
 
-        params = unflatten(flat.to(self.dtype), self.task.shapes)
-        read = as_read(self.task.inputs[rows]), self.task.labels[rows]
-        try:  # a convolution reads weights once that all examples share
-            gradients, losses = vmap(grad_and_value(loss), in_dims=(None, 0, 0))(params, *read)
-        except RuntimeError:  # nn.GRUCell and what else writes into a state that no example has by itself
-            own = {name: leaf.expand(len(rows), *leaf.shape) for name, leaf in params.items()}
-            gradients, losses = vmap(grad_and_value(loss))(own, *read)
-        pieces = [piece.flatten(1).float() for piece in gradients.values()]
-        return torch.cat(pieces, dim=1), float(losses.sum())
+        if not shared:
+            params = {name: leaf.expand(len(rows), *leaf.shape) for name, leaf in params.items()}
+        each = vmap(grad_and_value(loss), in_dims=(None if shared else 0, 0, 0))
+        return each(params, as_read(self.task.inputs[rows]), self.task.labels[rows])
+
+    @cached_property
+    def shares_weights(self) -> bool:
+        """Whether `vmap` can take gradients of examples that share their weights, which are then read once.
+
+        It cannot where a pass writes into a state that no example has by itself, as nn.GRUCell does.
+        """
+        params = {name: torch.zeros(shape, dtype=self.dtype) for name, shape in self.task.shapes.items()}
+        try:
+            self._each(params, torch.arange(min(2, len(self.task.inputs))), shared=True)
+        except RuntimeError:
+            return False
+        return True
 
     def _private(
         self, private_gradient: PrivateGradient, flat: torch.Tensor, client: Client

@@ -256,3 +256,10 @@ def unflatten(flat: torch.Tensor, shapes: Shapes) -> Params:
         params[name] = flat[..., start : start + size].view(*flat.shape[:-1], *shape)
         start += size
     return params
+
+
+def flatten_stack(params: Params) -> torch.Tensor:
+    """Vectors `[s, d]`, float32, of the tensors of a stack `[s, *shape]`."""
+    import torch
+
+    return torch.cat([tensor.flatten(1).float() for tensor in params.values()], dim=1)
