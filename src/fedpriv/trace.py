@@ -81,12 +81,19 @@ EVALUATED = {
     "accuracy": Evaluated("accuracy after the round; NaN where it was not evaluated", "accuracy", CLASSES),
     "perplexity": Evaluated(
         "exp of the mean cross-entropy there; NaN, as in the next five, if not asked for",
-        *("perplexity", ("cross_entropy",), 2, True),
+        "perplexity",
+        ("cross_entropy",),
+        digits=2,
+        less=True,
     ),
     "auroc": Evaluated("area under the ROC curve, the mean over classes", "AUROC", CLASSES),
     "f1": Evaluated("F1 score, the mean over classes", "F1", CLASSES),
     "error": Evaluated(
-        "mean absolute error of predicted numbers", "mean absolute error", ("mean_squared_error",), 3, True
+        "mean absolute error of predicted numbers",
+        "mean absolute error",
+        ("mean_squared_error",),
+        digits=3,
+        less=True,
     ),
     "worst_owner": Evaluated(
         "accuracy of the owner of test examples who has the least", "least accuracy of an owner", CLASSES

@@ -360,8 +360,8 @@ def published_words(paper: Path) -> list[Sequence[str]]:
     lines = []
     for line in published_and_reproduced(paper).to_dict("records"):
         metric = METRICS[line["quantity"]]
-        published, ours = f"{metric.factor * line['published']:.4g}{metric.unit}", printed_number(line)
-        ours += metric.unit * ours[-1:].isdigit()
+        published = f"{metric.factor * line['published']:.4g}{metric.unit}"
+        ours = metric.with_unit(printed_number(line))
         lines.append((line["table"], line["row"], line["column"], published, ours, line["verdict"]))
     return lines
 

@@ -70,7 +70,11 @@ class Metric(NamedTuple):
         text = self.show(found)
         if self.percent and text == numbers.NONE:
             return f"no {self.name.partition('_')[0]}"
-        return text + self.unit * text[-1].isdigit()
+        return self.with_unit(text)
+
+    def with_unit(self, text: str) -> str:
+        """Return a printed number with its unit; what ends in no digit has none."""
+        return text + self.unit * text[-1:].isdigit()
 
 
 PERCENT = " %"
@@ -167,13 +171,11 @@ def epsilon_text(found: Sample) -> str:
 
 def evaluated_metric(name: str) -> Metric:
     """Metric that is measured where a model is evaluated, if a run asks for it."""
-    _, label, _, digits, _ = EVALUATED[name]
-    read = partial(last_value, name=name)
-    if digits is None:
-        label += f" ({PERCENT.strip()})"
-        show, unit = numbers.percent, PERCENT
+    of, read = EVALUATED[name], partial(last_value, name=name)
+    if of.digits is None:
+        label, show, unit = f"{of.label} (%)", numbers.percent, PERCENT
     else:
-        show, unit = partial(numbers.short_interval, digits=digits), ""
+        label, show, unit = of.label, partial(numbers.short_interval, digits=of.digits), ""
     return Metric(name, "Last round", label, show, read, unit, label[0].upper() + label[1:])
 
 

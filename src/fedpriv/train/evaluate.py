@@ -157,11 +157,11 @@ def evaluate_weights(
         "test_loss": float(loss.of(outputs, labels, "mean")),
     }
     if how.metrics and bool(outputs.isfinite().all()):  # of a network that diverges nothing is measured
-        of_owners = [name for name in how.metrics if name in OF_OWNERS]
-        by_owner = accuracy_by_owner(loss, outputs, labels, owners) if of_owners else np.empty(0)
-        values |= {f"test_{name}": float(OF_OWNERS[name](by_owner)) for name in of_owners}
-        others = [name for name in how.metrics if name in METRICS]
-        values |= {f"test_{name}": METRICS[name](loss, outputs, labels) for name in others}
+        asked = [name for name in how.metrics if name in METRICS]
+        values |= {f"test_{name}": METRICS[name](loss, outputs, labels) for name in asked}
+        if of_owners := [name for name in how.metrics if name in OF_OWNERS]:
+            by_owner = accuracy_by_owner(loss, outputs, labels, owners)
+            values |= {f"test_{name}": float(OF_OWNERS[name](by_owner)) for name in of_owners}
     return values
 
 
