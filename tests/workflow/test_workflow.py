@@ -195,6 +195,19 @@ def test_a_failed_job_leaves_the_reason_in_its_log_and_a_training_what_it_resume
     assert (resumed / "resume/state").exists() and not (resumed / "trace.parquet").exists()
 
 
+def test_each_mistake_of_each_run_that_failed_is_a_line(tmp_path):
+    write_config(tmp_path)
+    plan = load_preset(tmp_path / "config/test.yaml")
+
+    def fail(key, out):
+        raise BadInput("first", "second")
+
+    with pytest.raises(BadInput) as error:
+        steps.each_run("counting", plan, "tiny", ["private/0", "private/1"], tmp_path, fail)
+    runs = [f"counting: failed: tiny private seed {seed}" for seed in (0, 1)]
+    assert str(error.value).splitlines() == [f"{run}: {word}" for run in runs for word in ("first", "second")]
+
+
 def test_make_clean_removes_the_demo_and_nothing_of_other_presets(tmp_path):
     shutil.copy(ROOT / "Makefile", tmp_path)
     kept = [".snakemake/metadata/one", "results/laptop/report.html", "results/reference/index"]

@@ -260,6 +260,7 @@ def each_run(
         except Exception as error:
             failed[what] = error
     if failed and all(isinstance(error, BadInput) for error in failed.values()):
-        raise BadInput(*(f"{doing}: failed: {what}: {error}" for what, error in failed.items()))
+        lines = ((what, line) for what, error in failed.items() for line in str(error).splitlines())
+        raise BadInput(*(f"{doing}: failed: {what}: {line}" for what, line in lines))
     if failed:
         raise ExceptionGroup(f"{doing}: failed: {'; '.join(failed)}", list(failed.values()))
