@@ -143,12 +143,13 @@ class Job(NamedTuple):
     id: str
     state: str
     memory: str  # as `4000M`
+    limit: str  # as `5:00`, in minutes and seconds
     gpus: str  # as `gpu:1`
     comment: str  # in which Snakemake names the rules
 
 
 def jobs(environment: dict[str, str], *which: str) -> list[Job]:
     """Return the jobs that `squeue` shows with the options `which`, the first submitted first."""
-    columns = "--Format=JobID:|,State:|,MinMemory:|,tres-per-job:|,Comment:"
+    columns = "--Format=JobID:|,State:|,MinMemory:|,TimeLimit:|,tres-per-job:|,Comment:"
     lines = asked("squeue", "--noheader", "--sort=i", columns, *which, env=environment).splitlines()
     return [Job(*(field.strip() for field in line.split("|"))) for line in lines]
