@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from fedpriv.account import calibrate, ledger, spends
+from fedpriv.account import calibrate, ledger, statements
 from fedpriv.config.run import Run
 from fedpriv.local.work import Speed
 from fedpriv.train import inputs
@@ -42,7 +42,7 @@ def main(folder: Path) -> pd.DataFrame:
     trained = train(run, "one_run", seed, arrays, clients, folder / "run", speed, {})
     trace = pd.read_parquet(trained / "trace.parquet")
     print(trace[["round", "cohort_size", "test_accuracy"]].dropna().to_string(index=False))
-    print(*spends(ledger(trace, DELTA)), sep="\n")
+    print(*statements(ledger(trace, DELTA)), sep="\n")
     return trace
 
 

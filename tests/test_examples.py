@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fedpriv.account import ledgers, plans, spend
+from fedpriv.account import ledgers, plans, statement
 
 EXAMPLE = Path(__file__).parents[1] / "examples/one_run.py"
 
@@ -18,7 +18,7 @@ def test_the_example_trains_within_the_epsilon_that_it_asks_for(tmp_path, capsys
     assert counted[0].startswith("ε = 8 at δ = 1e-05 (unit client, relation add_remove")
 
 
-@pytest.mark.parametrize("module", [ledgers, plans, spend], ids=lambda module: module.__name__)
+@pytest.mark.parametrize("module", [ledgers, plans, statement], ids=lambda module: module.__name__)
 def test_a_docstring_says_what_comes_out(module):
     found = doctest.testmod(module)
     assert found.attempted and not found.failed

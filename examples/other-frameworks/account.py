@@ -4,7 +4,7 @@ import sys
 
 import pandas
 
-from fedpriv.account import ledger, spends
+from fedpriv.account import ledger, statements
 
 trace = pandas.read_csv(sys.argv[1])
-print(*spends(ledger(trace, delta=1e-5)), sep="\n")
+print(*statements(ledger(trace, delta=1e-5)), sep="\n")

@@ -27,11 +27,11 @@ import pandas as pd
 from recount import clipped, counted_at, with_recounted
 
 from fedpriv.errors import BadInput
+from fedpriv.paper.epsilons import SELECTOR_COLUMNS
 from fedpriv.paper.paper import read_yaml
-from fedpriv.paper.spends import SPEND_COLUMNS
 from fedpriv.report import numbers, render
 from fedpriv.report.notes import footnotes, preset_notes
-from fedpriv.report.numbers import STATISTIC, Number, display_frame, interval, spend_words, tidy
+from fedpriv.report.numbers import STATISTIC, Number, display_frame, interval, selector_words, tidy
 from fedpriv.report.reading import (
     MEANING,
     epsilon_at,
@@ -46,7 +46,7 @@ from fedpriv.report.results import Results, config_of, flatten, load_results, ro
 
 MATCHING = {"expected": "remove_sum", "present": "remove_mean"}  # denominator -> its neighbours' distance
 KEY = ["table", "row", "run", "trained", "noise_multiplier", "clip_l2", "column", "quantity"]
-COLUMNS = [*KEY, *STATISTIC, "delta", *SPEND_COLUMNS, *MEANING]
+COLUMNS = [*KEY, *STATISTIC, "delta", *SELECTOR_COLUMNS, *MEANING]
 BDP = {"product": "BDP", "product, plain mean": "BDP by the plain mean"}
 END = "After the last round"
 ENDS = {
@@ -191,10 +191,10 @@ def outcome(
     within the budget, if the accuracy reaches the target there; else the one at the first later round that
     does; or, where none does, at the last. Without a round within one of the budgets there is no distance.
     """
-    spend = one.estimate(estimator)
+    statement = one.estimate(estimator)
     dp = reading_within(results, one.run, (one.moments, declared.dp["epsilon"]))
-    bdp = reading_within(results, one.run, (spend, declared.bdp["epsilon"]))
-    epsilon = epsilon_at(results, one.run, spend, compared_at(results, one.run, bdp, wanted[1]))
+    bdp = reading_within(results, one.run, (statement, declared.bdp["epsilon"]))
+    epsilon = epsilon_at(results, one.run, statement, compared_at(results, one.run, bdp, wanted[1]))
     x = 100 * (dp["value"] - wanted[0]) / declared.points
     y = 100 * (bdp["value"] - wanted[1]) / declared.points
     z = (epsilon / declared.bdp["epsilon"]).map(math.log) / math.log(declared.ratio)
@@ -280,8 +280,8 @@ def outcome_numbers(
     own: Results, declared: Wanted, one: Configuration, read: Outcome, estimator: str, column: str
 ) -> Iterator[Number]:
     """Yield the numbers of what comes of a configuration under one estimator; those of DP with the first."""
-    spend = one.estimate(estimator)
-    cells = {column: (declared.bdp, read.bdp, spend)}
+    statement = one.estimate(estimator)
+    cells = {column: (declared.bdp, read.bdp, statement)}
     if estimator == "product":
         cells = {"DP": (declared.dp, read.dp, one.moments)} | cells
     for label, (pair, at, counted) in cells.items():
@@ -290,7 +290,7 @@ def outcome_numbers(
         yield number((group, "round"), "round", at["round"], numbers.round_range, label)
         yield epsilon(own, one, (group, "ε"), counted, at["round"], label)
     group = budget(column, declared.bdp)
-    compared = epsilon(own, one, (group, "ε compared"), spend, column=column)
+    compared = epsilon(own, one, (group, "ε compared"), statement, column=column)
     yield compared | {"quantity": "epsilon_compared", "sample": read.epsilon}
     yield number((group, "d"), "distance", read.distance, hundredths, column)
 
@@ -305,15 +305,15 @@ def epsilon(
     own: Results,
     one: Configuration,
     heading: tuple[str, str],
-    spend: Counting,
+    statement: Counting,
     rounds: pd.Series | None = None,
     column: str = "",
 ) -> Number:
     """Return an ε at the rounds given by seed, or at the last evaluated one, with what gives it meaning."""
-    sample = epsilon_at(own, one.run, spend, rounds)
-    meant = meaning(ledger_rows(own, one.run, spend), "delta")
+    sample = epsilon_at(own, one.run, statement, rounds)
+    meant = meaning(ledger_rows(own, one.run, statement), "delta")
     show = partial(numbers.epsilon_of_seeds, status=str(meant.get("epsilon_status", "")))
-    return number(heading, "epsilon", sample, show, column) | spend_words(spend) | meant
+    return number(heading, "epsilon", sample, show, column) | selector_words(statement) | meant
 
 
 def hundredths(values: pd.Series) -> str:

@@ -16,7 +16,7 @@ from fedpriv.account import bayesian, moments
 from fedpriv.account.check import Trace
 from fedpriv.account.ledgers import LEDGER, rows
 from fedpriv.account.runs import run_trace
-from fedpriv.account.spend import Curve
+from fedpriv.account.statement import Curve
 from fedpriv.account.views import View, views
 from fedpriv.report.results import Results, rows_of, to_categories
 from fedpriv.store.machine import cores

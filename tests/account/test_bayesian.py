@@ -10,7 +10,7 @@ from fedpriv.account import bayesian, moments
 from fedpriv.account.bayesian import log_upper_bound, panel_costs, round_costs
 from fedpriv.account.check import checked_trace
 from fedpriv.account.moments import LAMBDAS, best, log_moment
-from fedpriv.account.spend import Curve
+from fedpriv.account.statement import Curve
 from fedpriv.account.views import server_views
 from fedpriv.trace import DISTANCES
 

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from support.library import pld_accountant, rdp_accountant
 
-from fedpriv.account import Deltas, bayesian, moments, pld, rdp, spends
+from fedpriv.account import Deltas, bayesian, moments, pld, rdp, statements
 from fedpriv.account.check import checked_trace
 from fedpriv.account.ledgers import ledger
 from fedpriv.account.views import Mechanism as Release
@@ -191,7 +191,7 @@ def with_statistics(steps=STEPS, releases=2, of=8.0, rate=RATE, noise=NOISE) -> 
 def spent(trace: pd.DataFrame, accountant: str) -> float:
     (found,) = (
         one.epsilon
-        for one in spends(ledger(trace, DELTA))
+        for one in statements(ledger(trace, DELTA))
         if (one.accountant, one.sensitivity, one.accounting) == (accountant, "C", "sequential")
     )
     return found

@@ -8,7 +8,7 @@ from support.library import pld_accountant, rdp_accountant
 from fedpriv.account import bayesian, moments, pld, rdp
 from fedpriv.account.check import checked_trace
 from fedpriv.account.moments import LAMBDAS, best, log_moment
-from fedpriv.account.spend import Curve
+from fedpriv.account.statement import Curve
 from fedpriv.account.views import View, views
 from fedpriv.trace import DISTANCES
 

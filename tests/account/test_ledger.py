@@ -7,7 +7,7 @@ import pytest
 from fedpriv.account import ACCOUNTANTS, Deltas
 from fedpriv.account.ledgers import LEDGER, ledger
 from fedpriv.account.runs import account
-from fedpriv.account.spend import attacker_accuracy
+from fedpriv.account.statement import attacker_accuracy
 from fedpriv.errors import BadInput
 from fedpriv.store import npz, parquet
 from fedpriv.trace import DISTANCES, MISSING

@@ -10,7 +10,7 @@ from support.library import event, pld_accountant, rdp_accountant
 
 from fedpriv.account import pld, rdp
 from fedpriv.account.check import checked_trace
-from fedpriv.account.spend import Curve
+from fedpriv.account.statement import Curve
 from fedpriv.account.views import View, server_views
 
 DELTA = 1e-5

@@ -9,7 +9,7 @@ from dp_accounting.rdp import RdpAccountant
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fedpriv.account import foreign, ledger, spends
+from fedpriv.account import foreign, ledger, statements
 from fedpriv.errors import BadInput
 
 DELTA = 1e-5
@@ -22,7 +22,7 @@ REPLACE = dp.NeighboringRelation.REPLACE_ONE
 
 
 def cost(trace: pd.DataFrame, sensitivity: str = "C") -> dict[str, float]:
-    counted = spends(ledger(trace, DELTA))
+    counted = statements(ledger(trace, DELTA))
     return {one.accountant: one.epsilon for one in counted if one.sensitivity == sensitivity}
 
 
@@ -159,7 +159,7 @@ def test_what_a_client_moves_a_weighted_mean_of_flower_is_counted_whoever_does_n
         largest_share=max(held) / sum(held),
         fewest_replies=fewest,
     )
-    (found,) = (one for one in spends(ledger(trace, DELTA)) if one.status == "guarantee")
+    (found,) = (one for one in statements(ledger(trace, DELTA)) if one.status == "guarantee")
     # The largest client sends the opposite, the noise is z·C/m, and those who replied are the smallest.
     replied = [max(held), *sorted(held)[: fewest - 1]]
     moved = 2 * max(held) / sum(replied) * sampled / noise
@@ -180,8 +180,8 @@ def test_what_a_client_moves_a_weighted_mean_of_flower_is_counted_whoever_does_n
 )
 def test_what_a_framework_does_by_default_is_no_guarantee_until_it_is_said_otherwise(made, met):
     for said in ({}, *({name: value} for name, value in met.items())):
-        assert not any(one.status == "guarantee" for one in spends(ledger(made(**said), DELTA)))
-    assert all(one.status == "guarantee" for one in spends(ledger(made(**met), DELTA)))
+        assert not any(one.status == "guarantee" for one in statements(ledger(made(**said), DELTA)))
+    assert all(one.status == "guarantee" for one in statements(ledger(made(**met), DELTA)))
 
 
 NEGATIVE = {"noise_multiplier": -1.0}

@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from fedpriv.account import epsilon, ledger, spends
+from fedpriv.account import epsilon, ledger, statements
 from fedpriv.account.foreign import read_plain_trace
 from fedpriv.errors import BadInput
 
@@ -22,7 +22,7 @@ def spent(trace: pd.DataFrame, accountant: str, sensitivity: str = "C") -> float
     """Return the one ε of that accountant and sensitivity after the last round."""
     (found,) = (
         one.epsilon
-        for one in spends(ledger(trace, 1e-5))
+        for one in statements(ledger(trace, 1e-5))
         if (one.accountant, one.sensitivity) == (accountant, sensitivity)
     )
     return found
@@ -43,7 +43,7 @@ def test_the_unit_of_central_training_is_the_example_and_its_account_that_of_any
         ledger(TRACE.assign(unit=unit), 1e-5).drop(columns="unit") for unit in ("instance", "client")
     )
     pd.testing.assert_frame_equal(examples, clients)
-    assert {one.unit for one in spends(ledger(TRACE.assign(unit="instance"), 1e-5))} == {"instance"}
+    assert {one.unit for one in statements(ledger(TRACE.assign(unit="instance"), 1e-5))} == {"instance"}
 
 
 def test_instances_whose_noise_clients_add_are_not_taken_for_central_training() -> None:
@@ -143,7 +143,7 @@ def test_the_three_lines_of_the_docs_work(
     (tmp_path / "trace.csv").write_text(CSV)
     monkeypatch.chdir(tmp_path)
     exec(shown(0), {})
-    assert capsys.readouterr().out.split("\n")[:-1] == [str(one) for one in spends(ledger(TRACE, 1e-5))]
+    assert capsys.readouterr().out.split("\n")[:-1] == [str(one) for one in statements(ledger(TRACE, 1e-5))]
 
 
 def test_the_noise_that_the_docs_calibrate_meets_their_epsilon(capsys: pytest.CaptureFixture[str]) -> None:
@@ -166,7 +166,7 @@ def test_rounds_of_everybody_among_sampled_ones_are_those_of_probability_1():
     rows = {"unit": "client", "noise_multiplier": [8.0, 1.0], "releases": [3, 100]}
     mixed = pd.DataFrame(rows | {"sampling_law": ["full", "poisson"], "sampling_rate": [None, 0.1]})
     alike = pd.DataFrame(rows | {"sampling_law": "poisson", "sampling_rate": [1.0, 0.1]})
-    assert spends(ledger(mixed, 1e-5)) == spends(ledger(alike, 1e-5))
+    assert statements(ledger(mixed, 1e-5)) == statements(ledger(alike, 1e-5))
     for changed in (
         {"sampling_rate": [0.5, 0.1]},
         {"sampling_law": ["full", "fixed"], "population": 10, "cohort_size": [10, 1]},
@@ -189,7 +189,7 @@ ROWS = pd.DataFrame(
 
 
 def last(trace: pd.DataFrame) -> dict[tuple[str, str], float]:
-    return {(one.accountant, one.sensitivity): one.epsilon for one in spends(ledger(trace, 1e-5))}
+    return {(one.accountant, one.sensitivity): one.epsilon for one in statements(ledger(trace, 1e-5))}
 
 
 def test_a_file_is_read_as_it_was_written(tmp_path):

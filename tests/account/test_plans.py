@@ -114,9 +114,9 @@ def test_an_epsilon_that_cannot_be_met_is_named_with_what_can(act, line) -> None
 
 @pytest.mark.parametrize(("rate", "law"), [(0.1, "poisson"), (1.0, "full")])
 def test_a_planned_spend_states_what_it_assumes(rate: float, law: str) -> None:
-    spend = plans.epsilon(sampling_rate=rate, noise_multiplier=2.0, rounds=3, delta=1e-5)
-    assert (spend.unit, spend.relation, spend.sampling_law) == ("client", "add_remove", law)
-    assert (spend.accountant, spend.sensitivity, spend.kind) == ("moments", "C", "guarantee")
+    statement = plans.epsilon(sampling_rate=rate, noise_multiplier=2.0, rounds=3, delta=1e-5)
+    assert (statement.unit, statement.relation, statement.sampling_law) == ("client", "add_remove", law)
+    assert (statement.accountant, statement.sensitivity, statement.kind) == ("moments", "C", "guarantee")
 
 
 @pytest.mark.parametrize(

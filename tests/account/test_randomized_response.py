@@ -62,7 +62,8 @@ def test_the_readings_of_one_bit_are_ordered_from_exact_to_the_theorem(
     gamma: float, rounds: int, delta: float
 ) -> None:
     found = {
-        name: spend.epsilon for name, spend in randomized_response.epsilons(gamma, rounds, delta).items()
+        name: statement.epsilon
+        for name, statement in randomized_response.epsilons(gamma, rounds, delta).items()
     }
     ordered = [found[name] for name in ("bit_exact", "bit_rdp", "bit_theorem")]
     assert all(low <= high * (1 + 1e-6) + 1e-9 for low, high in pairwise(ordered))

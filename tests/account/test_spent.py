@@ -24,7 +24,7 @@ def finished(make_instances, tmp_path: Path) -> Path:
 
 def deltas(directory: Path, **asked: float) -> dict[str, float]:
     """Return unit -> δ of what a run has spent."""
-    return {spend.unit: spend.delta for spend in account_run(directory, **asked)}
+    return {statement.unit: statement.delta for statement in account_run(directory, **asked)}
 
 
 def test_each_unit_is_counted_at_the_runs_own_delta(finished: Path) -> None:

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from fedpriv.account import Deltas
-from fedpriv.account.spend import STATUSES, Spend, attacker_accuracy, status
+from fedpriv.account.statement import STATUSES, PrivacyStatement, attacker_accuracy, status
 
 
 @pytest.mark.parametrize(("epsilon", "accuracy"), [(0, 0.5), (5, 0.9933), (8, 0.99966), (10, 0.999955)])
@@ -17,10 +17,10 @@ def test_an_infinite_epsilon_leaves_the_attacker_certain() -> None:
 def test_a_spend_prints_everything_that_gives_it_meaning_and_knows_its_attackers_accuracy() -> None:
     words = {"unit": "client", "relation": "replace_one", "sampling_law": "fixed", "accountant": "bayesian"}
     words |= {"composition": "panel", "distance": "remove_mean", "accounting": "sum"}
-    spend = Spend(5.0, 1e-5, **words, kind="guarantee", unmet="cohorts have a fixed size")
-    assert all(word in str(spend) for word in ("ε = 5", "1e-05", *words.values()))
-    assert "not a guarantee: cohorts have a fixed size" in str(spend)
-    assert spend.attacker_accuracy == pytest.approx(0.9933, abs=5e-5)
+    statement = PrivacyStatement(5.0, 1e-5, **words, kind="guarantee", unmet="cohorts have a fixed size")
+    assert all(word in str(statement) for word in ("ε = 5", "1e-05", *words.values()))
+    assert "not a guarantee: cohorts have a fixed size" in str(statement)
+    assert statement.attacker_accuracy == pytest.approx(0.9933, abs=5e-5)
 
 
 @pytest.mark.parametrize("kind", STATUSES)

@@ -4,7 +4,7 @@ import pytest
 
 from fedpriv.account import Deltas
 from fedpriv.account.check import checked_trace
-from fedpriv.account.ledgers import ledger, spends
+from fedpriv.account.ledgers import ledger, statements
 from fedpriv.audit.finding import Known
 
 SERVER = {
@@ -22,6 +22,6 @@ def make_known():
         trace = checked_trace(pd.DataFrame({"round": np.arange(1, rounds + 1), **SERVER}).assign(**columns))
         distances = distances or {}
         frame = ledger(trace, Deltas(delta=delta, instance_delta=1e-5), distances)
-        return Known(trace, distances, spends(frame), scheme or {}, parameters, "a run")
+        return Known(trace, distances, statements(frame), scheme or {}, parameters, "a run")
 
     return build

@@ -88,9 +88,11 @@ def test_a_strange_number_is_counted_with_or_refused_in_one_line_that_names_it(f
         if code == 0:
             answered += 1
             told = json.loads("\n".join(out)).values()
-            assert any("epsilon" in spend for spend in told)
-            for spend in told:  # or why this accountant cannot
-                assert "allowed" in spend.get("found", "") or (spend["epsilon"] >= 0 and spend["delta"] > 0)
+            assert any("epsilon" in statement for statement in told)
+            for statement in told:  # or why this accountant cannot
+                assert "allowed" in statement.get("found", "") or (
+                    statement["epsilon"] >= 0 and statement["delta"] > 0
+                )
         else:
             assert (code, out, len(err)) == (2, [], 1)
             assert len(err[0]) < 300 and ("found" in err[0] or option in err[0])

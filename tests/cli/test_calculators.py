@@ -4,7 +4,7 @@ import math
 import pytest
 from support.tiny import BITS, GOAL, PLAN
 
-from fedpriv.account.spend import Spend
+from fedpriv.account.statement import PrivacyStatement
 from fedpriv.cli.options import print_result
 
 
@@ -15,18 +15,18 @@ def test_a_table_is_as_wide_as_the_terminal_and_loses_nothing(fedpriv, monkeypat
     assert all(any(epsilon in line for line in out) for epsilon in ("8.308", "7.354", "6.549"))
 
 
-def test_epsilon_as_json_is_one_object_with_the_words_of_a_spend(fedpriv):
+def test_epsilon_as_json_is_one_object_with_the_words_of_a_statement(fedpriv):
     _, out, _ = fedpriv("epsilon", *PLAN, "--json")
-    spend = json.loads("\n".join(out))
-    assert spend["epsilon"] == pytest.approx(8.308, abs=1e-3)
-    assert spend["attacker_accuracy"] == pytest.approx(0.99975, abs=1e-5)
-    assert set(Spend.__dataclass_fields__) < set(spend)
+    statement = json.loads("\n".join(out))
+    assert statement["epsilon"] == pytest.approx(8.308, abs=1e-3)
+    assert statement["attacker_accuracy"] == pytest.approx(0.99975, abs=1e-5)
+    assert set(PrivacyStatement.__dataclass_fields__) < set(statement)
 
 
 def test_all_accountants_as_json_are_one_object_by_name(fedpriv):
     _, out, _ = fedpriv("epsilon", *PLAN, "--accountant", "all", "--json")
-    spends = json.loads("\n".join(out))
-    assert spends["pld"]["epsilon"] < spends["rdp"]["epsilon"] < spends["moments"]["epsilon"]
+    statements = json.loads("\n".join(out))
+    assert statements["pld"]["epsilon"] < statements["rdp"]["epsilon"] < statements["moments"]["epsilon"]
 
 
 @pytest.mark.parametrize("accountant", ["moments", "rdp", "pld"])

@@ -5,7 +5,7 @@ import json
 import pandas as pd
 import pytest
 
-from fedpriv.account import ledger, spends
+from fedpriv.account import ledger, statements
 
 ROWS = pd.DataFrame(
     {
@@ -32,9 +32,10 @@ def read(out):
 def test_a_trace_is_accounted_as_in_python_and_nothing_is_written(fedpriv, trace, here):
     code, out, err = fedpriv("account", "trace.csv", "--delta", "1e-5", "--json")
     assert (code, err) == (0, [])
-    counted = {(one["accountant"], one["sensitivity"]): one["epsilon"] for one in read(out)["spends"]}
+    counted = {(one["accountant"], one["sensitivity"]): one["epsilon"] for one in read(out)["statements"]}
     assert counted == {
-        (one.accountant, one.sensitivity): pytest.approx(one.epsilon) for one in spends(ledger(ROWS, 1e-5))
+        (one.accountant, one.sensitivity): pytest.approx(one.epsilon)
+        for one in statements(ledger(ROWS, 1e-5))
     }
     assert not list(here.glob("*ledger*"))
 
@@ -44,7 +45,7 @@ def test_the_delta_of_examples_is_theirs_and_else_that_of_every_unit(fedpriv, he
     for words in (["--delta", "1e-6"], ["--instance-delta", "1e-6"], ["--delta", "1", "--instance-delta"]):
         words = [*words[:-1], "1e-6"] if words[-1] == "1e-6" else ["--delta", "1e-3", words[-1], "1e-6"]
         _, out, _ = fedpriv("account", "steps.csv", *words, "--json")
-        assert {one["delta"] for one in read(out)["spends"]} == {1e-6}
+        assert {one["delta"] for one in read(out)["statements"]} == {1e-6}
 
 
 def test_a_column_that_says_nothing_about_privacy_is_named(fedpriv, refused, trace):

@@ -58,7 +58,7 @@ def test_a_run_ends_with_what_the_ledger_of_its_trace_says(changes, words, fedpr
     stated = [line for line in stated if not line.startswith("Every accountant: ")]
     assert code == 0 and len(stated) == len(words)
     assert all(word in line for word, line in zip(words, stated, strict=True))
-    counted = json.loads("\n".join(fedpriv("account", "out", "--json")[1]))["spends"]
+    counted = json.loads("\n".join(fedpriv("account", "out", "--json")[1]))["statements"]
     assert {line.split(" at ")[0].rstrip("†‡") for line in stated} <= {
         f"ε = {float(one['epsilon']):.4g}" for one in counted
     }
@@ -95,13 +95,17 @@ def test_a_run_that_diverges_says_so_beside_its_result(words, fedpriv, here):
 
 def test_an_account_is_every_spend_at_the_delta_of_the_run(fedpriv, trained):
     code, out, err = fedpriv("account", "out", "--json")
-    spends = json.loads("\n".join(out))["spends"]
+    statements = json.loads("\n".join(out))["statements"]
     assert (code, err) == (0, [])
-    assert {spend["delta"] for spend in spends} == {1e-3}
-    assert {spend["accountant"] for spend in spends} == {"moments", "rdp", "pld", "bayesian"}
-    assert {spend["kind"] for spend in spends if spend["accountant"] == "bayesian"} == {"estimate"}
+    assert {statement["delta"] for statement in statements} == {1e-3}
+    assert {statement["accountant"] for statement in statements} == {"moments", "rdp", "pld", "bayesian"}
+    assert {statement["kind"] for statement in statements if statement["accountant"] == "bayesian"} == {
+        "estimate"
+    }
     ledger = pd.read_parquet(trained / "ledger.parquet")
-    assert sorted(ledger[ledger["round"] == 2]["epsilon"]) == sorted(spend["epsilon"] for spend in spends)
+    assert sorted(ledger[ledger["round"] == 2]["epsilon"]) == sorted(
+        statement["epsilon"] for statement in statements
+    )
 
 
 def test_an_account_for_people_says_that_an_estimate_is_no_guarantee(fedpriv, trained):
@@ -115,7 +119,7 @@ def test_an_account_keeps_the_delta_of_the_ledger_that_is_there(fedpriv, refused
     assert fedpriv("account", "out", "--delta", "1e-6")[0] == 0
     assert "allowed: 1e-06" in refused("account", "out", "--delta", "1e-3")
     _, out, _ = fedpriv("account", "out", "--json")
-    assert {spend["delta"] for spend in json.loads("\n".join(out))["spends"]} == {1e-6}
+    assert {statement["delta"] for statement in json.loads("\n".join(out))["statements"]} == {1e-6}
 
 
 def test_a_comparison_as_json_holds_accuracies_and_claims(fedpriv, results):

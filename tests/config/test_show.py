@@ -16,7 +16,7 @@ CONFIG = Path(__file__).parents[2] / "config"
     ("name", "runs"),
     [
         ("table2_s3", {"iid_n100_none", "iid_n100_dp_s3"}),
-        ("table2_spends", {"iid_n100_none", "iid_n100_dp", "iid_n100_tight"}),
+        ("table2_epsilons", {"iid_n100_none", "iid_n100_dp", "iid_n100_tight"}),
         ("figure1", {f"{data}_n{n}_instance" for data in ("aptos", "iid", "noniid") for n in (100, 1000)}),
     ],
 )

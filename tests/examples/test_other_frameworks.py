@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 from support.library import rdp_accountant
 
-from fedpriv.account import ledger, spends
+from fedpriv.account import ledger, statements
 
 FOLDER = Path(__file__).parents[2] / "examples/other-frameworks"
 THEIRS = json.loads((FOLDER / "theirs.json").read_text())
@@ -21,7 +21,7 @@ THEIRS = json.loads((FOLDER / "theirs.json").read_text())
 
 def added_or_removed(trace: pd.DataFrame, delta: float) -> dict[str, float]:
     """Return what an example or a client that is added or removed costs, by accountant."""
-    counted = spends(ledger(trace, delta))
+    counted = statements(ledger(trace, delta))
     return {one.accountant: one.epsilon for one in counted if one.relation == "add_remove"}
 
 
@@ -55,16 +55,16 @@ def test_what_the_frameworks_said_is_what_the_library_beneath_says_of_these_rows
     assert accountant.get_epsilon(said["delta"]) == pytest.approx(said["rdp"], rel=0.01)
 
 
-def test_the_example_prints_every_spend() -> None:
+def test_the_example_prints_every_statement() -> None:
     trace = FOLDER / "opacus.csv"
     command = [sys.executable, str(FOLDER / "account.py"), str(trace)]
     said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    assert said.splitlines() == [str(one) for one in spends(ledger(pd.read_csv(trace), 1e-5))]
+    assert said.splitlines() == [str(one) for one in statements(ledger(pd.read_csv(trace), 1e-5))]
 
 
 def test_the_numbers_of_the_readme_are_these() -> None:
     page = (FOLDER / "README.md").read_text()
-    drawn = spends(ledger(pd.read_csv(FOLDER / "flower.csv"), 1e-5))
+    drawn = statements(ledger(pd.read_csv(FOLDER / "flower.csv"), 1e-5))
     (replaced,) = (one.epsilon for one in drawn if one.accountant == "rdp")
     opacus = added_or_removed(read("opacus.csv"), 1e-5)
     ours = [f"`rdp` {opacus['rdp']:.3f} |\n", f"`pld` {opacus['pld']:.3f} |\n", f"`rdp` {replaced:.3f} |\n"]

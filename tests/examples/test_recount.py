@@ -10,7 +10,7 @@ from dp_accounting import get_epsilon_gaussian
 
 from fedpriv.account import moments
 from fedpriv.account.check import checked_trace
-from fedpriv.account.ledgers import ledger, spends
+from fedpriv.account.ledgers import ledger, statements
 
 sys.path.append(str(Path(__file__).parents[2] / "examples/readings"))
 from recount import clipped, recount  # beside the study that asks for it
@@ -98,6 +98,6 @@ def test_the_plain_mean_is_that_of_the_exponentials(trace):
 def test_an_epsilon_at_a_bound_that_a_run_did_not_clip_at_is_no_guarantee():
     trace = made(20, 1.0, 10.0, 1.0).assign(norm_max=0.05, test_accuracy=0.9)
     exact = get_epsilon_gaussian(10 / np.sqrt(20), 1e-5)
-    own, other = spends(recount(trace, {}, (10.0, 100.0), 1e-5))
+    own, other = statements(recount(trace, {}, (10.0, 100.0), 1e-5))
     assert own.status == "guarantee" and own.epsilon >= exact * (1 - 1e-9)
     assert other.kind == "counterfactual" and "not a guarantee" in str(other)

@@ -93,7 +93,7 @@ def test_a_stored_run_is_accounted_and_audited_where_it_is(fedpriv, kept):
     before = contents(kept)
     (path,) = REFERENCE.glob("runs/tiny/dp/seed0-*.parquet")
     code, out, err = fedpriv("account", path, "--json")
-    assert (code, err) == (0, []) and json.loads("".join(out))["spends"]
+    assert (code, err) == (0, []) and json.loads("".join(out))["statements"]
     code, out, err = fedpriv("audit", path, "--json")
     assert (code, err) == (0, []) and json.loads("".join(out))["findings"]
     assert contents(kept) == before

@@ -15,8 +15,8 @@ from fedpriv.config.run import Run
 from fedpriv.errors import BadInput
 from fedpriv.frozen import parse
 from fedpriv.mechanisms.sampling import COHORTS
-from fedpriv.paper.spends import OURS
-from fedpriv.paper.spends import accountants as named
+from fedpriv.paper.epsilons import OURS
+from fedpriv.paper.epsilons import accountants as named
 from fedpriv.paper.tables import RunColumn
 from fedpriv.registry import Registry
 from fedpriv.trace import MECHANISMS
@@ -55,8 +55,8 @@ def zcdp(tmp_path, monkeypatch):
     registry.points.cache_clear()
 
 
-def column(spend):
-    return parse(RunColumn.model_validate, {"name": "epsilon", "spend": spend}, "a table")
+def column(selector):
+    return parse(RunColumn.model_validate, {"name": "epsilon", "accountant": selector}, "a table")
 
 
 def test_ours_are_those_that_ledgers_have():
@@ -67,15 +67,15 @@ def test_a_table_asks_for_it_by_the_key_that_its_rows_have(zcdp):
     assert "zcdp" in named() and "added_accountant" not in sys.modules
     trace = pd.DataFrame({"unit": "client", "sampling_law": "full", "noise_multiplier": 9.0}, index=range(3))
     rows = ledger(trace, 1e-5).query("accountant == 'zcdp'")
-    spend = column("zcdp C").spend
-    assert spend.key == tuple(rows[list(type(spend).model_fields)].iloc[-1])
-    assert str(spend) == "zcdp, sensitivity C" and spend.kind == "guarantee"
+    selector = column("zcdp C").accountant
+    assert selector.key == tuple(rows[list(type(selector).model_fields)].iloc[-1])
+    assert str(selector) == "zcdp, sensitivity C" and selector.kind == "guarantee"
 
 
 @pytest.mark.parametrize("said", ["ftrl C", "zcdp C"])
 def test_one_that_is_not_installed_is_one_line_that_names_those_that_are(said):
     name = said.split()[0]
-    with pytest.raises(BadInput, match=rf"spend: found {name} in '{said}', allowed: .*moments\|rdp\|pld"):
+    with pytest.raises(BadInput, match=rf"selector: found {name} in '{said}', allowed: .*moments\|rdp\|pld"):
         column(said)
     with pytest.raises(BadInput, match=f"accountant: found {name}, allowed: moments, rdp, pld"):
         column({"accountant": name})

@@ -13,8 +13,8 @@ from fedpriv.report.results import Results, collect, load_results
 def declared() -> AccuracyTable:
     """Return a table of two settings; only the first was run. DP's budget ends at round 10, BDP's never."""
     columns = {
-        "dp": {"label": "DP", "spend": "moments C"},
-        "bdp": {"label": "BDP", "spend": "bayesian product remove_mean"},
+        "dp": {"label": "DP", "accountant": "moments C"},
+        "bdp": {"label": "BDP", "accountant": "bayesian product remove_mean"},
     }
     published = {
         "dp": {"value": 0.45, "epsilon": 6.0, "delta": 1e-3},
@@ -76,9 +76,9 @@ def joint() -> AccuracyTable:
     dp = {"client": "sum moments C", "instance": "sequential moments C"}
     bdp = {unit: f"{words} bayesian product remove_sum" for unit, words in WORDS_OF_UNITS.items()}
     columns = {
-        "dp": {"label": "DP, as the paper", "spends": dp},
-        "dpsgd": {"label": "DP-SGD", "spends": dp},
-        "bdp": {"label": "BDP", "spends": bdp},
+        "dp": {"label": "DP, as the paper", "accountants": dp},
+        "dpsgd": {"label": "DP-SGD", "accountants": dp},
+        "bdp": {"label": "BDP", "accountants": bdp},
     }
     rows = [
         {

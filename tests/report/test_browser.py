@@ -167,8 +167,8 @@ def test_a_link_opens_the_fold_that_it_leads_to(opened):
     page = opened()
     page.locator("nav a[href$='-runs']").first.click()
     page.wait_for_function("document.querySelector('#small-runs > details').open")
-    page.evaluate("location.hash = '#small-table-table1_spends'")
-    page.wait_for_function("document.querySelector('#small-table-table1_spends').checkVisibility()")
+    page.evaluate("location.hash = '#small-table-table1_epsilons'")
+    page.wait_for_function("document.querySelector('#small-table-table1_epsilons').checkVisibility()")
 
 
 @pytest.mark.parametrize("width", [1400, 390])

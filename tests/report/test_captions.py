@@ -6,9 +6,9 @@ import pytest
 
 from fedpriv.errors import BadInput
 from fedpriv.frozen import parse
+from fedpriv.paper.epsilons import EpsilonSelector
 from fedpriv.paper.figures import RoundsFigure
 from fedpriv.paper.paper import homes, load_paper
-from fedpriv.paper.spends import SpendSelector
 from fedpriv.paper.tables import AccuracyTable
 from fedpriv.report import figures, tables
 from fedpriv.report.claims import caption
@@ -35,7 +35,7 @@ def captioned(declared, text):
 def test_a_place_holds_what_was_measured_over_seeds_with_its_unit(results, declared):
     accuracy = percent(last_reading(results, "n100_dp")["value"])
     assert caption(results, captioned(declared, "DP has {accuracy(n100_dp)}.")) == f"DP has {accuracy} %."
-    counted = SpendSelector(accountant="moments", sensitivity="C")
+    counted = EpsilonSelector(accountant="moments", sensitivity="C")
     spent = epsilon_of_seeds(epsilon_at(results, "n100_dp", counted), "guarantee")
     assert caption(results, captioned(declared, '{epsilon(n100_dp, "moments C")}')) == spent
     lead = last_reading(results, "n100_none")["value"] - last_reading(results, "n100_dp")["value"]

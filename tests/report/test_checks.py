@@ -11,7 +11,7 @@ from fedpriv.errors import BadInput
 from fedpriv.frozen import parse
 from fedpriv.paper.arithmetic import Call
 from fedpriv.paper.claims import Claim
-from fedpriv.paper.spends import SpendSelector
+from fedpriv.paper.epsilons import EpsilonSelector
 from fedpriv.report.numbers import percent
 from fedpriv.report.sample import Sample
 
@@ -26,10 +26,10 @@ def test_a_line_is_read_as_python_reads_it():
     ]
     rise = claim('-0.01 <= rise(a, b, c, "best_drawn")', **TABLE)
     assert rise.calls == [Call("rise", ("a", "b", "c"), ("best_drawn",))] and not rise.comparison.at_least
-    spend = SpendSelector(accountant="moments", sensitivity="2C")
+    selector = EpsilonSelector(accountant="moments", sensitivity="2C")
     cases = {"here": {"run": "dp", "limit": 3.0}}
     limited = claim('limit >= 2 * epsilon("moments 2C")', cases=cases)
-    assert limited.parts == ["limit", Call("epsilon", ("run",), (spend,))]
+    assert limited.parts == ["limit", Call("epsilon", ("run",), (selector,))]
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_a_case_may_name_its_one_run_alone():
         ("accuracy(dp)", "found accuracy(dp), allowed: one comparison"),
         ("accuracy(dp) >= ", "nothing, allowed: one comparison"),
         ("accuracy(dp >= 0.5", "found (dp >= 0.5, allowed: one comparison"),
-        ('epsilon("moments 3C") <= 8', "found moments 3C, allowed: spend: found 3C in"),
+        ('epsilon("moments 3C") <= 8', "found moments 3C, allowed: selector: found 3C in"),
         ('"ε" + accuracy(dp) >= 0', 'found "ε", allowed: a number, a name'),
         ('epsilon("ε") <= spent(8)', "found ε"),
         ('epsilon("moments C") <= spent(8)', "found spent(8), allowed: spent(NAME)"),

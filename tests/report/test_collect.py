@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from support.made_runs import ROUNDS, SPENDS, write_run
+from support.made_runs import EPSILONS, ROUNDS, write_run
 
 from fedpriv.errors import BadInput
 from fedpriv.report.results import SCHEMAS, collect, load_results
@@ -19,7 +19,7 @@ def of(table, run, seed):
 def test_a_private_run_has_a_row_for_every_round_and_a_row_for_every_epsilon(results):
     assert list(of(results.rounds, "n100_dp", 1)["round"]) == list(range(1, ROUNDS + 1))
     rows = of(results.epsilons, "n100_dp", 1)
-    assert len(rows) == ROUNDS * len(SPENDS)
+    assert len(rows) == ROUNDS * len(EPSILONS)
     assert not rows.duplicated(["round", "accountant", "composition", "distance", "sensitivity"]).any()
 
 

@@ -5,7 +5,7 @@ import pytest
 from support.made_claims import claim, outcomes
 from support.made_runs import ROUNDS, write_run
 
-from fedpriv.paper.spends import SpendSelector
+from fedpriv.paper.epsilons import EpsilonSelector
 from fedpriv.report.claims import judge
 from fedpriv.report.reading import DIVERGED, best_drawn, last_reading, reading_within
 from fedpriv.report.results import collect, load_results
@@ -49,8 +49,8 @@ def test_a_seed_that_diverged_before_it_was_evaluated_is_not_forgotten(seeds, tm
 
 @pytest.mark.parametrize("epsilon, gone", [(3.0, False), (100.0, True)])
 def test_a_budget_that_ends_earlier_is_read_as_it_was_then(epsilon, gone, tmp_path):
-    spend = SpendSelector.model_validate({"accountant": "moments"})
-    read = reading_within(results_of(tmp_path, ROUNDS // 2), "n100_dp", (spend, epsilon))
+    selector = EpsilonSelector.model_validate({"accountant": "moments"})
+    read = reading_within(results_of(tmp_path, ROUNDS // 2), "n100_dp", (selector, epsilon))
     assert (read.loc[0, "value"] == DIVERGED) == gone
     assert read.loc[1, "value"] > 0
 

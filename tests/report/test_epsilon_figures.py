@@ -12,7 +12,7 @@ from fedpriv.report.figures import caption, draw_figure
 from fedpriv.report.figures.notes import content
 from fedpriv.report.results import collect, load_results
 
-SPENDS = {
+ACCOUNTANTS = {
     "sequential": "sequential bayesian product remove_sum",
     "parallel": "parallel bayesian product remove_sum",
 }
@@ -23,7 +23,7 @@ GROWTH = RoundsFigure.model_validate(
         "place": "Figure 1",
         "run": "{line}",
         "lines": {"n100": "100 clients", "n1000": "1,000 clients"},
-        "spends": SPENDS,
+        "accountants": ACCOUNTANTS,
         "panels": {"photos": "Photographs"},
     }
 )
@@ -33,7 +33,7 @@ ATTACKER = PythonFigure.model_validate(
         "place": "eq. (1)",
         "function": "equation1",
         "lines": {"n100": "", "missing": "of no run"},
-        "spends": {
+        "accountants": {
             "sequential": "sequential moments C",
             "parallel": "parallel moments 2C",
             "of no ledger": "sum moments C",

@@ -15,9 +15,9 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from support.figure_words import drawn_words, overlaps
 
+from fedpriv.paper.epsilons import SELECTOR_COLUMNS
 from fedpriv.paper.figures import LinesFigure
 from fedpriv.paper.paper import homes, load_paper
-from fedpriv.paper.spends import SPEND_COLUMNS
 from fedpriv.report.figures import draw_figure, house_style
 from fedpriv.report.figures.looks import LOOKS, Label, curve_meaning, of_curves, place_labels, separate
 from fedpriv.report.results import SCHEMAS, to_categories
@@ -45,9 +45,9 @@ def made(results, declared, seed):
         rounds["test_accuracy"] = random.uniform(0.3, 0.99) * grown + random.normal(0, 0.01, len(rounds))
         rounds["drawn_accuracy"] = rounds["test_accuracy"]
         frames["rounds"].append(rounds)
-        for key in dict.fromkeys(one.spend.key for one in read if one.run == run and one.spend):
+        for key in dict.fromkeys(one.selector.key for one in read if one.run == run and one.selector):
             one = base.epsilons.drop_duplicates(["seed", "round"]).assign(
-                run=run, **dict(zip(SPEND_COLUMNS, key, strict=True))
+                run=run, **dict(zip(SELECTOR_COLUMNS, key, strict=True))
             )
             one["epsilon"] = random.uniform(0.1, 30) * np.sqrt(one["round"]) * random.uniform(0.9, 1.1)
             frames["epsilons"].append(one.assign(kind="estimate" if key[0] == "bayesian" else "guarantee"))
@@ -86,7 +86,9 @@ def test_what_is_drawn_of_a_paper_has_a_look_of_its_own_whichever_figure_draws_i
     lines = [one for name, one in FIGURES.items() if isinstance(one, LinesFigure) and "equation" not in name]
     curves = [(curve, declared) for declared in lines for curve in declared.parts()[0].curves]
     named = [
-        curve_meaning(curve.label, curve.spend.accountant if curve.spend and len(declared.lines) == 1 else "")
+        curve_meaning(
+            curve.label, curve.selector.accountant if curve.selector and len(declared.lines) == 1 else ""
+        )
         for curve, declared in curves
     ]
     assert len(named) > 60 and set(named) <= set(LOOKS)
@@ -95,8 +97,8 @@ def test_what_is_drawn_of_a_paper_has_a_look_of_its_own_whichever_figure_draws_i
 def test_an_accountant_has_its_colour_in_whatever_order_it_comes():
     first, second = (
         {
-            spend.accountant: look["color"]
-            for spend, look in zip(declared.spends.values(), of_curves(declared), strict=True)
+            selector.accountant: look["color"]
+            for selector, look in zip(declared.accountants.values(), of_curves(declared), strict=True)
         }
         for declared in (FIGURES[f"bdp2019-epsilons_{data}"] for data in ("iid", "noniid"))
     )
@@ -105,7 +107,7 @@ def test_an_accountant_has_its_colour_in_whatever_order_it_comes():
 
 
 def test_what_nobody_has_declared_is_drawn_in_what_is_left():
-    declared = LinesFigure.model_construct(lines={"a": "a", "dp": "DP", "b": "b"}, spends={})
+    declared = LinesFigure.model_construct(lines={"a": "a", "dp": "DP", "b": "b"}, accountants={})
     colours = [look["color"] for look in of_curves(declared)]
     assert len(set(colours)) == 3 and colours[1] == LOOKS["DP"]["color"]
 

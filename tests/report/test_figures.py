@@ -36,7 +36,7 @@ CURVES = RoundsFigure.model_validate(
         "title": "Accuracy",
         "run": "{panel}_{line}",
         "lines": {"none": "no privacy", "dp": "client privacy"},
-        "budgets": {"DP": {"line": "dp", "spend": "moments C"}},
+        "budgets": {"DP": {"line": "dp", "accountant": "moments C"}},
         "panels": {
             "n100": {"title": "100 clients"} | PANEL,
             "n1000": {"title": "1000 clients"} | PANEL,
@@ -48,7 +48,7 @@ EPSILONS = RoundsFigure.model_validate(
         "title": "Every ε",
         "quantity": "epsilon",
         "run": "{panel}_dp",
-        "spends": ["moments C", "moments 2C", "bayesian product remove_mean"],
+        "accountants": ["moments C", "moments 2C", "bayesian product remove_mean"],
         "panels": {"n100": "100 clients"},
     }
 )
@@ -292,12 +292,12 @@ def test_every_line_has_its_words_at_its_end_in_its_colour_with_its_dash_and_its
     "changed, said",
     [
         (
-            {"spends": ["sum moments C", "upload moments C"]},
+            {"accountants": ["sum moments C", "upload moments C"]},
             "found sum, upload, allowed: one accounting",
         ),
-        ({"spends": []}, "found nothing, allowed: those of epsilon and growth"),
+        ({"accountants": []}, "found nothing, allowed: those of epsilon and growth"),
         ({"quantity": "accuracy"}, "found moments C, .*, allowed: those of epsilon and growth"),
-        ({"spends": ["moments Q"]}, "found Q in 'moments Q'"),
+        ({"accountants": ["moments Q"]}, "found Q in 'moments Q'"),
         ({"panels": {"n100": {"title": "N", "budgets": {"DP": 1}}}}, "found DP, allowed: none"),
         ({"lines": {}}, "lines"),
     ],

@@ -126,7 +126,7 @@ def test_what_the_paper_has_is_open_and_what_is_ours_is_folded(text):
     folded = " ".join(re.findall(r"<summary>\d+ more, ours</summary>(.+?)</section>", section, re.DOTALL))
     for name in ("table-table1", "figure-curves"):
         assert f'id="small-{name}"' in section and f'id="small-{name}"' not in folded
-    for name in ("table-table1_spends", "figure-epsilons"):
+    for name in ("table-table1_epsilons", "figure-epsilons"):
         assert f'id="small-{name}"' in folded
 
 

@@ -4,16 +4,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from support.made_runs import ROUNDS, SPENDS, write_run
+from support.made_runs import EPSILONS, ROUNDS, write_run
 
-from fedpriv.paper.spends import SPEND_COLUMNS, SpendSelector
+from fedpriv.paper.epsilons import SELECTOR_COLUMNS, EpsilonSelector
 from fedpriv.report.reading import best_drawn, epsilon_at, growth, last_reading, ledger_rows, reading_within
 from fedpriv.report.results import collect, load_results
 
-MOMENTS = SpendSelector(accountant="moments")
-SUM = SpendSelector(accountant="moments", accounting="sum")
-SEQUENTIAL = SpendSelector(accountant="moments", accounting="sequential")
-TOTAL = SPENDS["moments", "", "", "C", ""]
+MOMENTS = EpsilonSelector(accountant="moments")
+SUM = EpsilonSelector(accountant="moments", accounting="sum")
+SEQUENTIAL = EpsilonSelector(accountant="moments", accounting="sequential")
+TOTAL = EPSILONS["moments", "", "", "C", ""]
 
 
 @pytest.mark.parametrize("budget, round", [(TOTAL, 20), (6.0, 10), (3.0, 2), (7.9, 18)])
@@ -73,14 +73,14 @@ def test_where_no_clients_were_drawn_the_server_is_read_at_its_best_round(result
 def test_epsilon_is_read_at_each_seeds_own_round(results):
     rounds = reading_within(results, "n100_dp", (MOMENTS, 6.0))["round"]
     rounds.loc[1] = 5
-    found = epsilon_at(results, "n100_dp", SpendSelector(accountant="rdp"), rounds)
+    found = epsilon_at(results, "n100_dp", EpsilonSelector(accountant="rdp"), rounds)
     assert found.tolist() == pytest.approx([7 * np.sqrt(round / ROUNDS) for round in (10, 5, 10)])
 
 
 def test_a_spend_reads_only_its_own_lines(results):
-    for key, epsilon in SPENDS.items():
-        spend = SpendSelector(**dict(zip(SPEND_COLUMNS, key, strict=True)))
-        rows = ledger_rows(results, "n100_dp", spend)
+    for key, epsilon in EPSILONS.items():
+        selector = EpsilonSelector(**dict(zip(SELECTOR_COLUMNS, key, strict=True)))
+        rows = ledger_rows(results, "n100_dp", selector)
         assert len(rows) == 3 * ROUNDS
         assert rows["epsilon"].max() == pytest.approx(epsilon)
 

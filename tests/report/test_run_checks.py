@@ -8,14 +8,14 @@ from support.made_claims import claim, outcomes
 from support.made_runs import ROUNDS, write_run
 
 from fedpriv.errors import BadInput
-from fedpriv.paper.spends import SpendSelector
+from fedpriv.paper.epsilons import EpsilonSelector
 from fedpriv.paper.tables import Cell, EpsilonBudget
 from fedpriv.report.metrics import METRICS
 from fedpriv.report.numbers import decision_of_margins
 from fedpriv.report.results import Results, collect, load_results
 
 SEQUENTIAL, PARALLEL = (
-    SpendSelector(accountant="moments", accounting=accounting) for accounting in ("sequential", "parallel")
+    EpsilonSelector(accountant="moments", accounting=accounting) for accounting in ("sequential", "parallel")
 )
 # run -> its scheme and the accuracy at its end
 RUNS = {
@@ -287,7 +287,7 @@ def test_a_claim_may_be_about_whatever_can_be_read_of_a_run(tmp_path):
     assert outcome_of(results, "auroc(a) - auroc(b) >= -0.01", a="a", b="b").margins == pytest.approx(
         [0.01] * 2
     )
-    budget = EpsilonBudget("", SpendSelector(accountant="moments"), 6.0, 1e-3)  # ends at round 10
+    budget = EpsilonBudget("", EpsilonSelector(accountant="moments"), 6.0, 1e-3)  # ends at round 10
     assert [*METRICS["auroc"].sample(results, Cell("a", (budget,)))] == pytest.approx([0.7, 0.7])
     text = outcome_of(results, "perplexity(a) <= 12", a="a")
     assert text.margins == pytest.approx([2, 2]) and text.measured == "10.00"

@@ -112,12 +112,12 @@ def test_curves_may_be_of_drawn_clients(results):
 
 
 def test_every_epsilon_of_bits_has_a_line_of_its_own(results):
-    spends = ["bit exact", "bit rdp", "bit theorem", "bits rdp"]
+    selectors = ["bit exact", "bit rdp", "bit theorem", "bits rdp"]
     said = {"title": "Every ε", "quantity": "epsilon", "run": "tenth", "panels": {"": "γ = 0.1"}}
-    declared = RoundsFigure.model_validate(said | {"spends": spends})
+    declared = RoundsFigure.model_validate(said | {"accountants": selectors})
     (axes,) = draw_figure(results, declared).axes
     looks = {line.get_label(): (line.get_marker(), line.get_fillstyle()) for line in axes.get_lines()}
-    assert set(spends) <= set(looks) and len({looks[spend] for spend in spends}) == len(spends)
+    assert set(selectors) <= set(looks) and len({looks[selector] for selector in selectors}) == len(selectors)
     assert "never a guarantee" not in words_of(results, declared)
 
 

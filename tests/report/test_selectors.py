@@ -1,11 +1,11 @@
-"""A declared spend means exactly one line of a ledger."""
+"""A declared selector means exactly one line of a ledger."""
 
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from fedpriv.paper.spends import SpendInWords, SpendSelector
+from fedpriv.paper.epsilons import EpsilonSelector, SelectorInWords
 
-read = TypeAdapter(SpendInWords).validate_python
+read = TypeAdapter(SelectorInWords).validate_python
 
 
 @pytest.mark.parametrize(
@@ -23,9 +23,9 @@ read = TypeAdapter(SpendInWords).validate_python
     ],
 )
 def test_words_mean_the_columns_they_belong_to_in_any_order_and_are_said_in_one(words, key, text):
-    spend = read(words)
-    assert "/".join(spend.key) == key and str(spend) == text
-    assert spend.kind == ("estimate" if spend.accountant == "bayesian" else "guarantee")
+    selector = read(words)
+    assert "/".join(selector.key) == key and str(selector) == text
+    assert selector.kind == ("estimate" if selector.accountant == "bayesian" else "guarantee")
 
 
 def test_a_spend_survives_being_written_as_data():
@@ -35,8 +35,10 @@ def test_a_spend_survives_being_written_as_data():
         "bit theorem",
         "parallel bayesian product remove_mean",
     ):
-        spend = read(words)
-        assert read(spend.model_dump()) == spend == SpendSelector.model_validate(spend.model_dump())
+        selector = read(words)
+        assert (
+            read(selector.model_dump()) == selector == EpsilonSelector.model_validate(selector.model_dump())
+        )
 
 
 def test_a_spend_says_all_that_tells_it_from_others():

@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from fedpriv.account.spend import STATUSES, mark_epsilon, status
+from fedpriv.account.statement import STATUSES, mark_epsilon, status
 from fedpriv.report import numbers
 
 TABLES = sorted(Path("results/reference").glob("*/*/tables/*.csv"))

@@ -69,4 +69,4 @@ def test_a_run_of_it_has_no_epsilon_by_anybody_not_even_an_estimate(tmp_path):
     ledger = parquet.load_frame(account(out, Deltas(delta=1e-3, instance_delta=1e-5)))
     assert set(ledger["accountant"]) == {"moments", "rdp", "pld", "bayesian"}
     assert np.isinf(ledger["epsilon"]).all() and not ledger["assumptions_met"].any()
-    assert all("without a bound, or without noise" in str(spend) for spend in account_run(out, 1e-3))
+    assert all("without a bound, or without noise" in str(statement) for statement in account_run(out, 1e-3))

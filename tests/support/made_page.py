@@ -14,8 +14,8 @@ from support.made_runs import write_run
 
 BUDGETS = {
     "columns": {
-        "dp": {"label": "DP", "spend": "moments C"},
-        "bdp": {"label": "BDP", "spend": "bayesian product remove_mean"},
+        "dp": {"label": "DP", "accountant": "moments C"},
+        "bdp": {"label": "BDP", "accountant": "bayesian product remove_mean"},
     },
     "rows": [
         {
@@ -30,10 +30,10 @@ BUDGETS = {
         for clients in (100, 1000)
     ],
 }
-SPENDS = ["moments C", "moments 2C", "pld C", "bayesian product remove_mean"]
-BOTH_SPENDS = {"client": "sum moments C", "instance": "sequential moments C"}
+ACCOUNTANTS = ["moments C", "moments 2C", "pld C", "bayesian product remove_mean"]
+BOTH_ACCOUNTANTS = {"client": "sum moments C", "instance": "sequential moments C"}
 BOTH = {
-    "columns": {name: {"label": name, "spends": BOTH_SPENDS} for name in ("dp", "dpsgd", "bdp")},
+    "columns": {name: {"label": name, "accountants": BOTH_ACCOUNTANTS} for name in ("dp", "dpsgd", "bdp")},
     "rows": [
         {
             "label": f"Photographs ({number})",
@@ -55,7 +55,12 @@ SMALL = {
     "runs": {run: {} for run in ("n100_none", "n100_dp", "burst", "n1000_none", "n1000_dp")},
     "tables": {
         "table1": {"kind": "accuracy", "title": "Accuracy & privacy", "place": "Table I"} | BUDGETS,
-        "table1_spends": {"kind": "spends", "of": "table1", "title": "Every ε", "spends": SPENDS},
+        "table1_epsilons": {
+            "kind": "epsilons",
+            "of": "table1",
+            "title": "Every ε",
+            "accountants": ACCOUNTANTS,
+        },
     },
     "figures": {
         "curves": {
@@ -70,7 +75,7 @@ SMALL = {
             "title": "ε by round",
             "quantity": "epsilon",
             "run": "n100_dp",
-            "spends": SPENDS,
+            "accountants": ACCOUNTANTS,
             "panels": {"": "100 clients"},
         },
         "nothing": {
@@ -109,11 +114,11 @@ WIDE = {
     "runs": {run: {} for run in ("photos_none", "photos_dp", "photos_dpsgd", "photos_bdp")},
     "tables": {
         "table4": {"kind": "accuracy", "title": "Both", "place": "Table IV"} | BOTH,
-        "table4_spends": {
-            "kind": "spends",
+        "table4_epsilons": {
+            "kind": "epsilons",
             "of": "table4",
             "title": "Every ε of both",
-            "spends": [*BOTH_SPENDS.values()],
+            "accountants": [*BOTH_ACCOUNTANTS.values()],
         },
     },
 }

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fedpriv.paper.spends import SPEND_COLUMNS
+from fedpriv.paper.epsilons import SELECTOR_COLUMNS
 from fedpriv.store import parquet, summary
 
 ROUNDS = 20
-# Spend, as the columns `SPEND_COLUMNS` -> ε after the last round; ε grows with √round.
-SPENDS = {
+# PrivacyStatement, as the columns `SELECTOR_COLUMNS` -> ε after the last round; ε grows with √round.
+EPSILONS = {
     ("moments", "", "", "C", ""): 8.0,
     ("moments", "", "", "2C", ""): 17.0,
     ("rdp", "", "", "C", ""): 7.0,
@@ -20,7 +20,7 @@ SPENDS = {
     ("bayesian", "product", "remove_mean", "", ""): 2.0,
     ("bayesian", "hoelder", "remove_mean", "", ""): 9.0,
 }
-INSTANCE_SPENDS = {
+INSTANCE_EPSILONS = {
     ("moments", "", "", "C", "sequential"): 0.2,
     ("moments", "", "", "2C", "sequential"): 0.5,
     ("bayesian", "product", "remove_sum", "", "sequential"): 0.1,
@@ -28,39 +28,39 @@ INSTANCE_SPENDS = {
     ("moments", "", "", "2C", "parallel"): 9.0,
     ("bayesian", "product", "remove_sum", "", "parallel"): 2.0,
 }
-JOINT_SPENDS = {
+JOINT_EPSILONS = {
     ("moments", "", "", "C", "sum"): 1.6,
     ("bayesian", "product", "remove_sum", "", "sum"): 0.8,
     ("moments", "", "", "C", "upload"): 40.0,
     ("bayesian", "product", "remove_sum", "", "upload"): 20.0,
-    **INSTANCE_SPENDS,
+    **INSTANCE_EPSILONS,
 }
-BIT_SPENDS = {
+BIT_EPSILONS = {
     ("exact", "", "", "bit", "upload"): 23.65,
     ("rdp", "", "", "bit", "upload"): 26.15,
     ("theorem", "", "", "bit", "upload"): 28.31,
     **{("rdp", "", "", sensitivity, "upload"): 6.7e5 for sensitivity in ("bits", "all")},
     **{("rdp", "", "", sensitivity, "sum"): 7400.0 for sensitivity in ("bits", "all")},
 }
-UPLOAD_SPENDS = {("rdp", "", "", sensitivity, "upload"): 500.0 for sensitivity in ("C", "2C")}
+UPLOAD_EPSILONS = {("rdp", "", "", sensitivity, "upload"): 500.0 for sensitivity in ("C", "2C")}
 BITS = 1000
 # Scheme -> what its ledger holds, and what its trace says.
 SCHEMES: dict[str, tuple[Mapping[tuple[str, ...], float], dict[str, Any]]] = {
     "none": ({}, {"unit": "none"}),
     "client_dp": (
-        SPENDS,
+        EPSILONS,
         {"unit": "client", "clip_l2": 0.3, "noise_multiplier": 3.0, "noise_std": 0.9, "share_clipped": 0.5},
     ),
-    "instance": (INSTANCE_SPENDS, {"unit": "instance", "clip_l2": 1.0}),
-    "joint": (JOINT_SPENDS, {"unit": "both", "clip_l2": 1.0, "noise_shares": 29}),
+    "instance": (INSTANCE_EPSILONS, {"unit": "instance", "clip_l2": 1.0}),
+    "joint": (JOINT_EPSILONS, {"unit": "both", "clip_l2": 1.0, "noise_shares": 29}),
     "dpfl_bnn": (
-        BIT_SPENDS,
+        BIT_EPSILONS,
         {
             **{"unit": "client", "gamma": 0.1, "flips": "coordinate", "noisy_bits": BITS},
             **{"share_flipped": 0.4, "clear_values": 0, "upload_bytes": BITS / 8},
         },
     ),
-    "nbafl": (UPLOAD_SPENDS, {"unit": "none", "upload_l2": 0.1, "upload_noise_std": 0.004}),
+    "nbafl": (UPLOAD_EPSILONS, {"unit": "none", "upload_l2": 0.1, "upload_noise_std": 0.004}),
 }
 CONFIGS: dict[str, dict[str, Any]] = {
     "dpfl_bnn": {
@@ -80,11 +80,13 @@ def told(met: bool) -> dict[str, object]:
     return {"assumptions_met": met, "unmet": "" if met else "the size of a cohort is seen"}
 
 
-def ledger_of(spends: Mapping[tuple[str, ...], float], assumptions_met: bool, delta: float) -> pd.DataFrame:
-    """Return a ledger in which the ε of `spends` are reached after the last round."""
+def ledger_of(
+    selectors: Mapping[tuple[str, ...], float], assumptions_met: bool, delta: float
+) -> pd.DataFrame:
+    """Return a ledger in which the ε of `selectors` are reached after the last round."""
     frames = []
-    for key, epsilon in spends.items():
-        words = dict(zip(SPEND_COLUMNS, key, strict=True))
+    for key, epsilon in selectors.items():
+        words = dict(zip(SELECTOR_COLUMNS, key, strict=True))
         accounting = words["accounting"]
         instance = accounting in ("sequential", "parallel")
         round = np.arange(1, ROUNDS + 1)
@@ -137,7 +139,7 @@ def write_run(
     """
     out = directory / run / f"seed{seed}"
     out.mkdir(parents=True)
-    spends, own = SCHEMES[scheme]
+    selectors, own = SCHEMES[scheme]
     told = own | dict(facts or {})
     round = np.arange(1, ROUNDS + 1)
     accuracy = (final + seed / 1000) * round / ROUNDS
@@ -178,9 +180,9 @@ def write_run(
         trace = trace.assign(per_example_clip=per_example_clip, instance_clip_l2=bound)
         trace = trace.assign(instance_noise_multiplier=2.0, instance_noise_std=2.0 * bound)
     parquet.save_frame(trace, out / "trace.parquet")
-    scaled = {key: scale * epsilon for key, epsilon in (spends or SPENDS).items()}
+    scaled = {key: scale * epsilon for key, epsilon in (selectors or EPSILONS).items()}
     ledger = ledger_of(scaled, assumptions_met, delta)
-    parquet.save_frame(ledger if spends else ledger.iloc[:0], out / "ledger.parquet")
+    parquet.save_frame(ledger if selectors else ledger.iloc[:0], out / "ledger.parquet")
     said = {
         "model": {"name": "cnn", "widths": [8, 16], "activation": "tanh"},
         "scheme": {"clip_l2": 0.3, "distances": 16},

@@ -10,7 +10,7 @@ from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from fedpriv.account import Deltas, ledger, spends
+from fedpriv.account import Deltas, ledger, statements
 from fedpriv.config.run import multiplier
 from fedpriv.errors import BadInput
 from fedpriv.mechanisms.gaussian import gaussian_mean
@@ -117,7 +117,7 @@ def built_on_ours(rng: np.random.Generator, delta: float) -> Iterator[Promise]:
         yield Promise(f"{words}: a budget of ε = {wanted}", wanted, delta, found)
     scheme = kind(clip_l2=1.0, noise_multiplier=noise)
     trace = trace_of(scheme, hooks, law, population, rounds, rng).assign(clear_values=int(clear))
-    for one in spends(ledger(trace, Deltas(delta=delta, instance_delta=delta))):
+    for one in statements(ledger(trace, Deltas(delta=delta, instance_delta=delta))):
         if (one.status, one.relation, one.accounting) == (
             "guarantee",
             "add_remove",

@@ -13,7 +13,7 @@ def tiny_paper(name, runs, baseline="plain", private="private", clients=100, **o
         "kind": "accuracy",
         "title": "A table",
         "place": "Table I",
-        "columns": {"dp": {"label": "DP", "spend": "moments C"}},
+        "columns": {"dp": {"label": "DP", "accountant": "moments C"}},
         "rows": [row],
     }
     epsilons = {"kind": "rounds", "title": "Every ε", "quantity": "epsilon", "run": private}
@@ -32,6 +32,6 @@ def tiny_paper(name, runs, baseline="plain", private="private", clients=100, **o
         "url": "https://example.org",
         "runs": runs,
         "tables": {"table1": table},
-        "figures": {"epsilons": epsilons | {"spends": ["moments C", "pld C"], "panels": {"": "Tiny"}}},
+        "figures": {"epsilons": epsilons | {"accountants": ["moments C", "pld C"], "panels": {"": "Tiny"}}},
         "claims": [claim],
     } | others

@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 # Of the demo's part of this paper the setting whose runs are in every kind of table.
 PAPER = "bdp2019"
 RUNS = [f"{PAPER}/iid_n100_{run}" for run in ("none", "dp", "joint_*")]
-TABLES = [f"tables/table{number}{kind}" for number in (2, 4) for kind in ("", "_spends")]
+TABLES = [f"tables/table{number}{kind}" for number in (2, 4) for kind in ("", "_epsilons")]
 # What differs on a node that nobody else uses and that keeps no accounts.
 HERE = (
     "--slurm-no-account",

@@ -175,7 +175,7 @@ def test_a_run_of_the_workflow_is_counted_at_its_own_delta_whatever_counts_it(co
             run / "summary.json", {key: value for key, value in known.items() if key != "seal"}
         )
         configs = copy / "config" if "account" not in known else copy / "nowhere"
-        assert {spend.delta for spend in account_run(run, configs=configs)} == {1e-3}
+        assert {statement.delta for statement in account_run(run, configs=configs)} == {1e-3}
     assert parquet.made_with(run / "ledger.parquet") == Deltas(delta=1e-3).made_with
 
 

@@ -5,7 +5,7 @@ from math import ceil
 import numpy as np
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from fedpriv.account.spend import attacker_accuracy
+from fedpriv.account.statement import attacker_accuracy
 from fedpriv.report import numbers
 from fedpriv.report.figures.looks import GREY, Label, color_of
 from fedpriv.report.reading import epsilon_at, status_of

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from fedpriv.account import plans
-from fedpriv.account.spend import mark_epsilon, status
+from fedpriv.account.statement import mark_epsilon, status
 from fedpriv.paper.tables import full_title
 from fedpriv.report import numbers
 from fedpriv.report.numbers import display_frame, tidy

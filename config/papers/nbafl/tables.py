@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from fedpriv.account import plans
-from fedpriv.account.spend import mark_epsilon, status
+from fedpriv.account.statement import mark_epsilon, status
 from fedpriv.frozen import parse
 from fedpriv.paper.tables import RunsTable
 from fedpriv.report import numbers
@@ -21,7 +21,7 @@ from fedpriv.streams import Streams
 INFINITE = "nothing bounds an upload beneath its noise; only the server's own weights are clipped."
 NOMINAL = {"kind": "nominal", "epsilon_status": "nominal"}
 HELD = {"kind": "guarantee", "epsilon_status": status("guarantee", "nothing keeps an upload within 2C/n")}
-HOLDS = {"name": "epsilon", "label": "that holds", "spend": "upload rdp 2C"}
+HOLDS = {"name": "epsilon", "label": "that holds", "accountant": "upload rdp 2C"}
 
 
 def labels(results, declared, name):

@@ -23,7 +23,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from support.made_run import BY_SCHEME, RUN, go
 
-from fedpriv.account import ledger, spends
+from fedpriv.account import ledger, statements
 from fedpriv.config.run import Run
 from fedpriv.errors import BadInput
 from fedpriv.frozen import parse
@@ -155,5 +155,5 @@ def test_a_run_costs_the_epsilon_that_its_noise_was_planned_for(matrix, files, t
     trace = pd.read_parquet(go(run, files, tmp_path / "run") / "trace.parquet")
     planned = run.scheme.planned(run.cohort, run.partition.clients, run.rounds)
     assert told(trace.iloc[0].to_dict()) == told(trace.iloc[-1].to_dict()) == planned
-    (spent,) = [one for one in spends(ledger(trace, run.account.delta)) if one.sensitivity == "C"]
+    (spent,) = [one for one in statements(ledger(trace, run.account.delta)) if one.sensitivity == "C"]
     assert spent.status == "guarantee" and 2.99 < spent.epsilon <= 3.0

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.library import rdp_accountant
 
-from fedpriv.account import calibrate, epsilon, foreign, ledger, spends
+from fedpriv.account import calibrate, epsilon, foreign, ledger, statements
 from fedpriv.errors import BadInput
 
 DELTA = 1e-5
@@ -122,7 +122,7 @@ def turns(rounds: int = 40, noise: float = 3.0, **changed: object) -> pd.DataFra
 
 
 def test_a_ledger_has_what_a_plan_costs_for_both_relations():
-    last = spends(ledger(turns(), DELTA))
+    last = statements(ledger(turns(), DELTA))
     assert [(one.accountant, one.relation, one.sensitivity) for one in last] == [
         ("matrix", "zero_out", "C"),
         ("matrix", "replace_one", "2C"),
@@ -143,7 +143,7 @@ def test_epsilon_after_every_round_is_that_of_the_rounds_so_far_or_of_a_few_more
 
 
 def test_who_comes_in_turn_pays_for_its_own_rounds_and_nobody_is_sampled():
-    (one, other) = spends(ledger(turns(mechanism="gaussian").drop(columns="matrix"), DELTA))
+    (one, other) = statements(ledger(turns(mechanism="gaussian").drop(columns="matrix"), DELTA))
     assert one.accountant == other.accountant == "matrix"
     assert one.epsilon == pytest.approx(get_epsilon_gaussian(3.0 / np.sqrt(10), DELTA), rel=1e-6)
 
@@ -154,7 +154,7 @@ def test_where_clients_are_sampled_or_always_there_a_matrix_counts_every_round()
         trace = turns(
             sampling_law=law, sampling_rate=rate, cohort_size=size, participations=0, rounds_apart=1
         )
-        first = spends(ledger(trace, DELTA))[0]
+        first = statements(ledger(trace, DELTA))[0]
         assert first.epsilon == plan(40, 40, 1, 3.0, DELTA)
         assert first.relation == ("zero_out" if law == "fixed" else "add_remove")
 
@@ -162,7 +162,7 @@ def test_where_clients_are_sampled_or_always_there_a_matrix_counts_every_round()
 def test_noise_that_changes_from_round_to_round_is_no_guarantee_and_a_round_without_is_infinite():
     noise = np.full(40, 3.0)
     noise[30] = 2.0
-    changed = spends(ledger(turns(noise_multiplier=noise), DELTA))
+    changed = statements(ledger(turns(noise_multiplier=noise), DELTA))
     assert not any(one.assumptions_met for one in changed)
     noise[30] = 0.0
     bare = ledger(turns(noise_multiplier=noise), DELTA).query("sensitivity == 'C'")["epsilon"].to_numpy()
@@ -277,7 +277,7 @@ def test_batches_of_opacus_without_poisson_sampling_cost_what_an_example_in_ever
     assert history == [(2.0, 1 / 5, 15)]  # the same as of Poisson samples
     exact = get_epsilon_gaussian(2.0 / np.sqrt(3), DELTA)
     found, sampled = (
-        {one.accountant: one.epsilon for one in spends(ledger(trace, DELTA)) if one.sensitivity == "C"}
+        {one.accountant: one.epsilon for one in statements(ledger(trace, DELTA)) if one.sensitivity == "C"}
         for trace in (foreign.from_opacus(history, poisson_sampling=False), foreign.from_opacus(history))
     )
     assert found == {"matrix": pytest.approx(exact, rel=1e-4)} and sampled["pld"] < exact

@@ -12,7 +12,7 @@ from scipy.stats import norm
 from support.random_promises import Promise
 from support.small_federation import Outcomes, delta_of_rounds, merged, subsets
 
-from fedpriv.account import epsilon, ledger, spends
+from fedpriv.account import epsilon, ledger, statements
 from fedpriv.errors import BadInput
 from fedpriv.mechanisms.sampling import CohortLaw, Fixed, Full, Poisson
 
@@ -76,7 +76,7 @@ def law_and_sides(rng: np.random.Generator, delta: float) -> Iterator[Promise]:
     trace = pd.DataFrame(
         {"mechanism": "correlated_gaussian", **columns, **matrix.facts()}, index=range(rounds)
     )
-    for one in spends(ledger(trace, delta)):
+    for one in statements(ledger(trace, delta)):
         if one.status == "guarantee" and one.sensitivity == "C":
             found = of_law(law, population, matrix, rounds, noise, one.epsilon)
             yield Promise(f"{law} of {population}, {matrix}, {sides}: {one}", one.epsilon, delta, found)

@@ -2,17 +2,17 @@
 
 What is public:
 
-- `ledger`: ε after every round of a trace, by every accountant; `spends`: what it says of the last round.
+- `ledger`: ε after every round of a trace, by every accountant; `statements`: what it says of the last round.
 - `epsilon`, `calibrate`, `affordable_rounds`: before a run, what a plan costs, the noise and the rounds that
   an ε allows.
 - `ACCOUNT_VERSION`: which version of the accounting this is, as every ledger says.
-- `Spend`: one ε with everything that gives it meaning; `Deltas`: δ by the unit that it is for.
+- `PrivacyStatement`: one ε with everything that gives it meaning; `Deltas`: δ by the unit that it is for.
 - `ACCOUNTANTS`: the accountants by name.
 """
 
-from fedpriv.account.ledgers import ACCOUNTANTS, LEDGER, Accountant, ledger, spends
+from fedpriv.account.ledgers import ACCOUNTANTS, LEDGER, Accountant, ledger, statements
 from fedpriv.account.plans import affordable_rounds, calibrate, epsilon
-from fedpriv.account.spend import Spend
+from fedpriv.account.statement import PrivacyStatement
 from fedpriv.frozen import ACCOUNT_VERSION, Deltas
 
 __all__ = [
@@ -21,10 +21,10 @@ __all__ = [
     "LEDGER",
     "Accountant",
     "Deltas",
-    "Spend",
+    "PrivacyStatement",
     "affordable_rounds",
     "calibrate",
     "epsilon",
     "ledger",
-    "spends",
+    "statements",
 ]

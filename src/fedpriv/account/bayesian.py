@@ -25,7 +25,7 @@ import numpy as np
 from scipy.special import stdtrit
 
 from fedpriv.account.moments import LAMBDAS, best, log_moments_at
-from fedpriv.account.spend import Curve
+from fedpriv.account.statement import Curve
 from fedpriv.account.views import FIXED, Samples, View
 from fedpriv.trace import DISTANCES
 

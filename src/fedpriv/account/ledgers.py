@@ -14,7 +14,7 @@ import pandas as pd
 from fedpriv.account import bayesian, moments, pld, rdp
 from fedpriv.account.check import Trace, check, check_distances, checked_trace
 from fedpriv.account.randomized_response import ResponseView, curves, response_views
-from fedpriv.account.spend import Curve, Spend, attacker_accuracy
+from fedpriv.account.statement import Curve, PrivacyStatement, attacker_accuracy
 from fedpriv.account.views import View, views
 from fedpriv.frozen import Deltas
 from fedpriv.registry import Registry
@@ -93,8 +93,8 @@ def ledger(
 
     >>> trace = pd.DataFrame({"round": range(1, 1001), "unit": "client", "sampling_law": "poisson"})
     >>> costs = ledger(trace.assign(sampling_rate=0.01, noise_multiplier=1.0), 1e-5)
-    >>> for spend in spends(costs)[::2]:
-    ...     print(spend.accountant, spend.relation, round(spend.epsilon, 2))
+    >>> for statement in statements(costs)[::2]:
+    ...     print(statement.accountant, statement.relation, round(statement.epsilon, 2))
     moments add_remove 2.54
     rdp add_remove 2.1
     pld add_remove 1.83
@@ -121,22 +121,22 @@ def ledger(
     return pd.DataFrame({name: np.concatenate([one[name] for one in found]) for name in LEDGER})
 
 
-def spends(ledger: pd.DataFrame) -> list[Spend]:
-    """Privacy spent after the last round of a ledger: one `Spend` for each way of counting."""
+def statements(ledger: pd.DataFrame) -> list[PrivacyStatement]:
+    """Privacy spent after the last round of a ledger: one `PrivacyStatement` for each way of counting."""
     last = ledger[ledger["round"] == ledger["round"].max()]
-    columns = [field.name for field in fields(Spend)]
-    return [Spend(**row) for row in last[columns].to_dict("records")]
+    columns = [field.name for field in fields(PrivacyStatement)]
+    return [PrivacyStatement(**row) for row in last[columns].to_dict("records")]
 
 
-def statements(spends: Sequence[Spend]) -> list[Spend]:
+def least_statements(statements: Sequence[PrivacyStatement]) -> list[PrivacyStatement]:
     """Return one ε for each view of whoever is protected: the least guarantee; without one, what comes next.
 
     That is the least ε that would be one, with the assumption that fails, and an estimate only then.
     """
-    views = dict.fromkeys((one.unit, one.accounting) for one in spends if one.unit != "none")
+    views = dict.fromkeys((one.unit, one.accounting) for one in statements if one.unit != "none")
     return [
         min(
-            (one for one in spends if (one.unit, one.accounting) == view),
+            (one for one in statements if (one.unit, one.accounting) == view),
             key=lambda one: (one.status != "guarantee", one.kind != "guarantee", one.epsilon),
         )
         for view in views

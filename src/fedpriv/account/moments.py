@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import xlog1py, xlogy
 
-from fedpriv.account.spend import Curve
+from fedpriv.account.statement import Curve
 from fedpriv.account.views import FIXED
 
 if TYPE_CHECKING:

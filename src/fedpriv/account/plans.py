@@ -13,7 +13,7 @@ from typing import Any
 
 from fedpriv.account.check import check
 from fedpriv.account.ledgers import ACCOUNTANTS
-from fedpriv.account.spend import Spend
+from fedpriv.account.statement import PrivacyStatement
 from fedpriv.errors import BadInput, require_known
 
 PLANNED = ("sampling_rate", "noise_multiplier", "rounds", "delta")  # of every plan
@@ -34,8 +34,8 @@ def epsilon(
     delta: float,
     accountant: str = "moments",
     **settings: Any,
-) -> Spend:
-    """Return the spend of `rounds` rounds with multiplier `noise_multiplier` at rate `sampling_rate`.
+) -> PrivacyStatement:
+    """Return the statement of `rounds` rounds with multiplier `noise_multiplier` at rate `sampling_rate`.
 
     `settings` are what else the accountant's plans may be told. Raises BadInput naming the value that is out
     of range, or the setting that is not known.
@@ -48,7 +48,7 @@ def epsilon(
         sampling_rate=sampling_rate, noise_multiplier=noise_multiplier, rounds=rounds, delta=delta
     )
     law = "full" if sampling_rate == 1 else ACCOUNTANTS[accountant].planned_law
-    return Spend(
+    return PrivacyStatement(
         value,
         delta,
         unit="client",

@@ -23,7 +23,7 @@ from scipy.fft import next_fast_len
 
 from fedpriv.account import moments, rdp
 from fedpriv.account.loss import ROUNDING, PrivacyLoss, loss_from_above, loss_range
-from fedpriv.account.spend import Curve
+from fedpriv.account.statement import Curve
 from fedpriv.account.views import Mechanism, planned_mechanism
 
 if TYPE_CHECKING:

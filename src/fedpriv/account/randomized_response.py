@@ -26,7 +26,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from fedpriv.account.check import check
-from fedpriv.account.spend import Curve, Spend
+from fedpriv.account.statement import Curve, PrivacyStatement
 
 if TYPE_CHECKING:
     from fedpriv.account.check import Trace
@@ -59,8 +59,8 @@ MOST = 200_000
 
 def epsilons(
     gamma: float, rounds: int, delta: float, dimension: int | None = None, clients: int = 100
-) -> dict[str, Spend]:
-    """Return the spend of every reading in `READINGS`; those of vectors only if `dimension` is given.
+) -> dict[str, PrivacyStatement]:
+    """Return the statement of every reading in `READINGS`; those of vectors only if `dimension` is given.
 
     The central readings assume ideal secure aggregation over `clients`, all of whose other bits are known.
     Raises BadInput naming the value that is out of range.
@@ -83,7 +83,7 @@ def epsilons(
         found["vector_exact"] = exact_epsilon(gamma, releases[1], delta)
         found["central_vector_rdp"] = central[1]
     return {
-        name: Spend(
+        name: PrivacyStatement(
             float(found[name]),
             delta,
             unit="client" if "vector" in name else "one bit of a client",

@@ -22,7 +22,7 @@ import numpy as np
 from scipy.special import gammaln, log_ndtr
 
 from fedpriv.account import moments
-from fedpriv.account.spend import Curve
+from fedpriv.account.statement import Curve
 from fedpriv.account.views import Mechanism, planned_mechanism
 
 if TYPE_CHECKING:

@@ -51,13 +51,13 @@ def legend(*texts: str) -> str:
 
 
 @dataclass(frozen=True)
-class Spend:
+class PrivacyStatement:
     """An (ε, δ) and whose presence, against which neighbours, under which sampling, by which accountant.
 
-    >>> statement = str(Spend(2.0, 1e-5, "client", "add_remove", "poisson", "moments"))
+    >>> statement = str(PrivacyStatement(2.0, 1e-5, "client", "add_remove", "poisson", "moments"))
     >>> statement.split(" (")[0], "guarantee" in statement.split(", ")
     ('ε = 2 at δ = 1e-05', True)
-    >>> Spend(2.0, 1e-5, "client", "add_remove", "poisson", "bayesian", kind="estimate").status
+    >>> PrivacyStatement(2.0, 1e-5, "client", "add_remove", "poisson", "bayesian", kind="estimate").status
     'estimate'
     """
 
@@ -121,7 +121,7 @@ class Spend:
 
 @dataclass(frozen=True)
 class Curve:
-    """ε after every round of one view, by one accountant; the labels are those of `Spend`."""
+    """ε after every round of one view, by one accountant; the labels are those of `PrivacyStatement`."""
 
     epsilon: np.ndarray  # [rounds]
     order: np.ndarray  # [rounds], the λ or Rényi order that gave it, NaN if there is none

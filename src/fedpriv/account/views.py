@@ -18,7 +18,7 @@ import numpy as np
 
 from fedpriv.account.check import Trace, noise_by_the_holder, over_bound
 from fedpriv.account.randomized_response import answers_at_random
-from fedpriv.account.spend import Curve
+from fedpriv.account.statement import Curve
 from fedpriv.trace import DISTANCES, SAMPLED, own_columns
 
 # Assumptions that fail, as a status names them.

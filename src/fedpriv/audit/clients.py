@@ -20,7 +20,7 @@ from scipy.special import ndtr
 
 from fedpriv.account import loss, pld, rdp
 from fedpriv.account.check import check
-from fedpriv.account.spend import Spend
+from fedpriv.account.statement import PrivacyStatement
 from fedpriv.account.views import Mechanism, View, planned_mechanism
 from fedpriv.audit import bounds
 from fedpriv.audit.finding import Finding, Known, finding
@@ -349,12 +349,12 @@ def rate_of(view: View) -> float:
     return float(view.samples.sampling_rate.min())
 
 
-def sum_statements(known: Known) -> list[Spend]:
+def sum_statements(known: Known) -> list[PrivacyStatement]:
     """Return every ε that is about clients in sums: the guarantee, where one moves it by C, and estimates."""
     guarantee = known.stated("client", accounting="", accountant="moments", sensitivity="C")
     return [*guarantee, *estimates(known)]
 
 
-def estimates(known: Known) -> Iterator[Spend]:
+def estimates(known: Known) -> Iterator[PrivacyStatement]:
     """Yield the Bayesian estimates of clients that are held against adding and removing one."""
     return known.stated("client", accounting="", accountant="bayesian", distance="remove_sum")

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fedpriv.account.check import Trace
-from fedpriv.account.ledgers import LEDGER, spends
-from fedpriv.account.spend import Spend, mark_epsilon
+from fedpriv.account.ledgers import LEDGER, statements
+from fedpriv.account.statement import PrivacyStatement, mark_epsilon
 from fedpriv.account.views import View, views
 from fedpriv.streams import Streams
 
@@ -26,9 +26,15 @@ from fedpriv.streams import Streams
 ROUNDING = 1e-6
 
 
-def how_counted(spend: Any) -> str:
-    """Way of counting of an ε, a `Spend` or the labels of one, in the words of the ledger."""
-    words = (spend.accounting, spend.accountant, spend.composition, spend.distance, spend.sensitivity)
+def how_counted(statement: Any) -> str:
+    """Way of counting of an ε, a `PrivacyStatement` or the labels of one, in the words of the ledger."""
+    words = (
+        statement.accounting,
+        statement.accountant,
+        statement.composition,
+        statement.distance,
+        statement.sensitivity,
+    )
     return " ".join(filter(None, words))
 
 
@@ -90,12 +96,14 @@ class Finding(NamedTuple):
         )
 
 
-def counting_text(spend: Spend) -> str:
+def counting_text(statement: PrivacyStatement) -> str:
     """Owner of the ε and the way of counting."""
-    return f"{spend.unit} ({how_counted(spend)})"
+    return f"{statement.unit} ({how_counted(statement)})"
 
 
-def finding(audit: str, stated: Spend, lower: float, cost: str, confidence: float = 1.0) -> Finding:
+def finding(
+    audit: str, stated: PrivacyStatement, lower: float, cost: str, confidence: float = 1.0
+) -> Finding:
     """Return the finding about an ε of a ledger; what rests on something that is not so is no guarantee."""
     return Finding(
         audit, counting_text(stated), stated.status, stated.epsilon, stated.delta, lower, confidence, cost
@@ -184,7 +192,7 @@ class Known:
 
     trace: Trace
     distances: dict[str, np.ndarray]
-    spends: list[Spend]  # at the last round
+    statements: list[PrivacyStatement]  # at the last round
     scheme: Mapping[str, Any]  # its config
     parameters: int
     identity: str
@@ -208,9 +216,9 @@ class Known:
         ]
         return found[-1] if found else None
 
-    def stated(self, unit: str, **wanted: str) -> Iterator[Spend]:
+    def stated(self, unit: str, **wanted: str) -> Iterator[PrivacyStatement]:
         """Yield the finite ε of a unit that have these values, in the order of the ledger."""
-        for one in self.spends:
+        for one in self.statements:
             alike = all(getattr(one, name) == value for name, value in wanted.items())
             if one.unit == unit and alike and 0 < one.epsilon < np.inf:
                 yield one
@@ -233,7 +241,7 @@ def known_run(directory: Path) -> Known:
     return Known(
         trace,
         run.distances() if run.sources[-1].exists() else {},
-        spends(ledger),
+        statements(ledger),
         facts.get("config", {}).get("scheme", {}),
         int(facts.get("parameters", 0)),
         str(facts.get("identity", "")),

@@ -16,9 +16,9 @@ import numpy as np
 
 from fedpriv.account import loss, pld
 from fedpriv.account.check import checked_trace
-from fedpriv.account.ledgers import ledger, spends
+from fedpriv.account.ledgers import ledger, statements
 from fedpriv.account.rdp import gaussian_epsilon
-from fedpriv.account.spend import Spend
+from fedpriv.account.statement import PrivacyStatement
 from fedpriv.account.views import Mechanism, View, planned_mechanism, views
 from fedpriv.audit import clients
 from fedpriv.audit.finding import Finding, finding
@@ -86,11 +86,11 @@ def audit_trace(trace: pd.DataFrame, deltas: Deltas, ignore: Collection[str] = (
     Raises BadInput, as `ledger` does.
     """
     whole = checked_trace(trace, ignore)
-    stated = spends(ledger(whole, deltas))
+    stated = statements(ledger(whole, deltas))
     return [found for view in views(whole, {}) for found in _of_view(view, stated, deltas.of(view.unit))]
 
 
-def _of_view(view: View, stated: list[Spend], delta: float) -> Iterator[Finding]:
+def _of_view(view: View, stated: list[PrivacyStatement], delta: float) -> Iterator[Finding]:
     """Yield the findings about one view: one bound for each relation, beside each ε that is stated of it."""
     independent = view.mechanism == "gaussian" and view.law in SAMPLED
     if view.accounting not in SEEN or "C" not in view.certified or not independent:

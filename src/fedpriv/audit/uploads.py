@@ -14,7 +14,7 @@ import numpy as np
 from scipy.stats import binom, chi2
 
 from fedpriv.account.randomized_response import ONE_BIT, answers_at_random, exact_epsilon
-from fedpriv.account.spend import Spend
+from fedpriv.account.statement import PrivacyStatement
 from fedpriv.audit import bounds, clients
 from fedpriv.audit.finding import Finding, Known, finding
 from fedpriv.schemes.base import RoundContext
@@ -74,7 +74,7 @@ def tensors(known: Known) -> Iterator[Finding]:
         yield finding("tensors", stated, math.inf, cost)._replace(kind="nominal", about=OF_ONE_BIT)
 
 
-def one_bit_label(known: Known) -> Spend | None:
+def one_bit_label(known: Known) -> PrivacyStatement | None:
     """Return the exact ε of one bit over all rounds, which is the one that the paper states of a client."""
     if not answers_at_random(known.trace):
         return None
@@ -207,7 +207,7 @@ def batch_examples(known: Known) -> Iterator[Finding]:
         yield finding("batches", stated, found, f"{ARITHMETIC}; {len(moved):,} gradients")
 
 
-def label(known: Known) -> Spend | None:
+def label(known: Known) -> PrivacyStatement | None:
     """Return the ε on the label of NbAFL, at the δ that its constant stands for."""
     if known.scheme.get("name") != "nbafl":
         return None
@@ -215,7 +215,7 @@ def label(known: Known) -> Spend | None:
     return nominal_statement(known.scheme["epsilon"], delta, "label")
 
 
-def budget(known: Known) -> Spend | None:
+def budget(known: Known) -> PrivacyStatement | None:
     """Return the budget of global DP, which its rounds are counted by."""
     found: dict[str, Any] | None = known.scheme.get("budget")
     return (
@@ -225,6 +225,6 @@ def budget(known: Known) -> Spend | None:
     )
 
 
-def nominal_statement(epsilon: float, delta: float, accountant: str) -> Spend:
+def nominal_statement(epsilon: float, delta: float, accountant: str) -> PrivacyStatement:
     """Return an ε that somebody says there is."""
-    return Spend(epsilon, delta, "client", "add_remove", "", accountant, kind="nominal")
+    return PrivacyStatement(epsilon, delta, "client", "add_remove", "", accountant, kind="nominal")

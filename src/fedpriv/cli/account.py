@@ -4,9 +4,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from fedpriv.account.ledgers import spends
+from fedpriv.account.ledgers import statements
 from fedpriv.account.runs import count_run, write_ledger
-from fedpriv.account.spend import Spend
+from fedpriv.account.statement import PrivacyStatement
 from fedpriv.cli.options import CONFIGS
 from fedpriv.config.plan import load_preset
 from fedpriv.errors import BadInput
@@ -20,8 +20,8 @@ UNITS = {"delta": "clients", "instance_delta": "instances"}  # whose δ it is
 
 def account_run(
     directory: Path, delta: float | None = None, instance_delta: float | None = None, configs: Path = CONFIGS
-) -> list[Spend]:
-    """Write the ledger of a run directory and return every spend after the last round.
+) -> list[PrivacyStatement]:
+    """Write the ledger of a run directory and return every statement after the last round.
 
     What is not given is the run's own (`counted_at`); BadInput where nobody says it and a row would need it.
     A ledger that counts at another δ belongs to whoever made it, and what was rendered from it: BadInput, as
@@ -51,7 +51,7 @@ def account_run(
         if ((frame["unit"] == "instance") == (name == "instance_delta")).any():
             raise nobody_says(name, directory, configs)
     write_ledger(directory, frame, deltas)
-    return spends(frame)
+    return statements(frame)
 
 
 def nobody_says(name: str, directory: Path, configs: Path) -> BadInput:

@@ -28,10 +28,10 @@ from fedpriv.cli.options import (
     nested,
     preset_file,
     print_result,
-    spend_as_dict,
+    statement_as_dict,
     take_only,
 )
-from fedpriv.cli.table import NOTHING, Table, spend_table
+from fedpriv.cli.table import NOTHING, Table, statement_table
 from fedpriv.errors import BadInput, Stopped, named, short_repr
 from fedpriv.progress import aside
 
@@ -226,22 +226,22 @@ def run(
     A killed run goes on where it was. What is --set is checked as any config; the run keeps its name and
     its streams of randomness, so that it can be compared by seed, and has an identity and folder of its own.
     """
-    from fedpriv.cli.run import default_place, spends_of, train_run
+    from fedpriv.cli.run import default_place, statements_of, train_run
 
     settings = settings or []
     out = out or default_place(paper, run, settings, seed)
     faster = {"device": device, "threads": threads, "dtype": dtype}
     there = None if again else reference
     done = train_run(config, paper, run, seed, out, resources, faster, there, nested(settings))
-    from fedpriv.account.ledgers import statements  # seconds, and a mistake is named before
+    from fedpriv.account.ledgers import least_statements  # seconds, and a mistake is named before
     from fedpriv.store.rundir import RunDir
 
     summary = RunDir(out).summary
     end = "diverged" if summary["test_accuracy"] is None else f"accuracy {summary['test_accuracy']:.4f}"
     rounds = f"{summary['rounds']} round{'' if summary['rounds'] == 1 else 's'}"
-    spends = None if as_json else spends_of(out, summary)
-    stated = [NOTHING] if spends == [] else [*map(str, statements(spends or []))]
-    more = [f"Every accountant: fedpriv account {shlex.quote(str(out))}"] if spends and stated else []
+    statements = None if as_json else statements_of(out, summary)
+    stated = [NOTHING] if statements == [] else [*map(str, least_statements(statements or []))]
+    more = [f"Every accountant: fedpriv account {shlex.quote(str(out))}"] if statements and stated else []
     print_result(summary, [f"{out}: {done}, {end} after {rounds}", *stated, *more], as_json)
     if end == "diverged":
         aside(f"{out}: diverged in round {summary['rounds']}: weights or losses are no finite numbers")
@@ -270,19 +270,21 @@ def account(
     """
     if traces.is_trace(directory):
         from fedpriv.account import ledger
-        from fedpriv.account import spends as last_spends
+        from fedpriv.account import statements as last_statements
 
         at = traces.deltas(directory, delta, instance_delta)
         with traces.rows_of(directory) as trace:
-            spends = last_spends(ledger(trace, at, ignore=ignore or ()))
+            statements = last_statements(ledger(trace, at, ignore=ignore or ()))
     else:
         from fedpriv.cli.account import account_run
         from fedpriv.store.rundir import run_directory
 
         take_only("account RUN", ["--ignore"] * bool(ignore), ["--delta", "--instance-delta"])
         with run_directory(directory) as there:
-            spends = account_run(there, delta, instance_delta, configs)
-    print_result({"spends": list(map(spend_as_dict, spends))}, spend_table(spends), as_json)
+            statements = account_run(there, delta, instance_delta, configs)
+    print_result(
+        {"statements": list(map(statement_as_dict, statements))}, statement_table(statements), as_json
+    )
 
 
 def doctor(

@@ -16,9 +16,9 @@ from fedpriv.cli.options import (
     Rounds,
     nested,
     print_result,
-    spend_as_dict,
+    statement_as_dict,
 )
-from fedpriv.cli.table import spend_table
+from fedpriv.cli.table import statement_table
 from fedpriv.errors import BadInput, named
 
 ALL = "all"  # of the accountants of independent noise
@@ -74,17 +74,17 @@ def epsilon(
 
     plan = {"sampling_rate": q, "noise_multiplier": noise_multiplier, "rounds": rounds, "delta": delta}
     plan |= nested(settings or [])
-    spends = {name: plans.epsilon(accountant=name, **plan) for name in planners(accountant)}
-    facts = {name: spend_as_dict(spend) for name, spend in spends.items()}
+    statements = {name: plans.epsilon(accountant=name, **plan) for name in planners(accountant)}
+    facts = {name: statement_as_dict(statement) for name, statement in statements.items()}
     notes = assumed(accountant)
-    if len(spends) > 1:
-        least = min(spends, key=lambda name: spends[name].epsilon)
+    if len(statements) > 1:
+        least = min(statements, key=lambda name: statements[name].epsilon)
         use = (
-            f"Use ε = {spends[least].epsilon:.4g} ({least}): each of them holds, and the least says most. "
-            f"The 2019 paper counts {spends['moments'].epsilon:.4g} (moments)."
+            f"Use ε = {statements[least].epsilon:.4g} ({least}): each of them holds, and the least "
+            f"says most. The 2019 paper counts {statements['moments'].epsilon:.4g} (moments)."
         )
         notes = [use, *notes]
-    shown = spend_table(list(spends.values()), notes=notes)
+    shown = statement_table(list(statements.values()), notes=notes)
     print_result(facts if accountant == "all" else facts[accountant], shown, as_json)
 
 
@@ -100,7 +100,7 @@ def calibrate(
     """Find the least noise that keeps a plan within ε."""
     from fedpriv.account import plans
 
-    facts, spends, multipliers, cannot = {}, [], [], {}
+    facts, statements, multipliers, cannot = {}, [], [], {}
     for name in planners(accountant):
         plan = {"sampling_rate": q, "rounds": rounds, "delta": delta, "accountant": name}
         plan |= nested(settings or [])
@@ -109,9 +109,9 @@ def calibrate(
         except BadInput as error:
             cannot[name] = str(error)
             continue
-        spend = plans.epsilon(noise_multiplier=multiplier, **plan)
-        facts[name] = {"noise_multiplier": multiplier} | spend_as_dict(spend)
-        spends.append(spend)
+        statement = plans.epsilon(noise_multiplier=multiplier, **plan)
+        facts[name] = {"noise_multiplier": multiplier} | statement_as_dict(statement)
+        statements.append(statement)
         multipliers.append(f"{float(SIX_DIGITS.create_decimal(multiplier)):.6g}")
     if not facts:
         raise BadInput([*cannot.values()][-1])  # the tightest has the lowest floor
@@ -121,7 +121,9 @@ def calibrate(
         notes += [
             f"Use the noise multiplier of {least}: with each of them the plan keeps ε; it is the least."
         ]
-    shown = spend_table(spends, {"noise multiplier": multipliers}, notes=[*notes, *assumed(accountant)])
+    shown = statement_table(
+        statements, {"noise multiplier": multipliers}, notes=[*notes, *assumed(accountant)]
+    )
     found = facts | {name: {"found": why} for name, why in cannot.items()}
     print_result(found if accountant == "all" else facts[accountant], shown, as_json)
 
@@ -142,10 +144,10 @@ def rr_epsilon(
     """
     from fedpriv.account.randomized_response import PRINTED, READINGS, epsilons
 
-    spends = epsilons(gamma, rounds, delta, dimension, clients)
-    facts = {name: spend_as_dict(spend) for name, spend in spends.items()}
-    readings = [READINGS[name] + " (DPFL-BNN)" * (name == PRINTED) for name in spends]
-    print_result(facts, spend_table(list(spends.values()), {"reading": readings}), as_json)
+    statements = epsilons(gamma, rounds, delta, dimension, clients)
+    facts = {name: statement_as_dict(statement) for name, statement in statements.items()}
+    readings = [READINGS[name] + " (DPFL-BNN)" * (name == PRINTED) for name in statements]
+    print_result(facts, statement_table(list(statements.values()), {"reading": readings}), as_json)
 
 
 def planners(accountant: str) -> Sequence[str]:

@@ -19,7 +19,7 @@ from fedpriv.errors import BadInput, no_such, plain
 from fedpriv.progress import say
 
 if TYPE_CHECKING:
-    from fedpriv.account.spend import Spend
+    from fedpriv.account.statement import PrivacyStatement
 
 RATE = ("--sample-rate", "-q", "--q")
 NOISE = ("--noise-multiplier", "--sigma")
@@ -105,6 +105,6 @@ def finite(value: Any) -> Any:
     return None if math.isnan(value) else str(value)
 
 
-def spend_as_dict(spend: Spend) -> dict[str, Any]:
-    """Return a spend as plain data, with the status and the attacker accuracy that belong to every ε."""
-    return asdict(spend) | {"status": spend.status, "attacker_accuracy": spend.attacker_accuracy}
+def statement_as_dict(statement: PrivacyStatement) -> dict[str, Any]:
+    """Return a statement as plain data, with the status and the attacker accuracy that belong to every ε."""
+    return asdict(statement) | {"status": statement.status, "attacker_accuracy": statement.attacker_accuracy}

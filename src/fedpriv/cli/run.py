@@ -12,7 +12,7 @@ from fedpriv.errors import named
 from fedpriv.progress import progress
 
 if TYPE_CHECKING:
-    from fedpriv.account.spend import Spend
+    from fedpriv.account.statement import PrivacyStatement
 
 
 def default_place(paper: str, run: str, settings: Sequence[str], seed: int) -> Path:
@@ -21,9 +21,9 @@ def default_place(paper: str, run: str, settings: Sequence[str], seed: int) -> P
     return Path("results/runs", paper, name, f"seed{seed}")
 
 
-def spends_of(directory: Path, summary: Mapping[str, Any]) -> list[Spend] | None:
-    """Return the spends of a finished run at the δ of its summary; None where that has none."""
-    from fedpriv.account.ledgers import spends
+def statements_of(directory: Path, summary: Mapping[str, Any]) -> list[PrivacyStatement] | None:
+    """Return the statements of a finished run at the δ of its summary; None where that has none."""
+    from fedpriv.account.ledgers import statements
     from fedpriv.account.runs import count_run
     from fedpriv.frozen import Deltas
 
@@ -31,7 +31,7 @@ def spends_of(directory: Path, summary: Mapping[str, Any]) -> list[Spend] | None
     if None in at.values():
         return None
     with progress("accounting", 0, 1, "run"):
-        return spends(count_run(directory, Deltas.model_validate(at)))
+        return statements(count_run(directory, Deltas.model_validate(at)))
 
 
 def train_run(

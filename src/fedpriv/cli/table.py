@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from fedpriv.progress import visible
 
 if TYPE_CHECKING:
-    from fedpriv.account.spend import Spend
+    from fedpriv.account.statement import PrivacyStatement
 
 PROSE = 24  # columns: the narrowest that a cell of words is wrapped to
 NOTHING = "no ε: no accountant counts what was released"
@@ -122,25 +122,25 @@ def broken(text: str, width: int, indent: str = "", below: str = "  ") -> list[s
     return [line.replace("\u00a0", " ") for line in lines]
 
 
-def spend_table(
-    spends: Sequence[Spend],
+def statement_table(
+    statements: Sequence[PrivacyStatement],
     columns: Mapping[str, Sequence[str]] | None = None,
     notes: Sequence[str] = (),
 ) -> list[Table | str]:
-    """Return a line for every spend; together with what is said above it, a line says the whole spend.
+    """Return a line for every statement; with what stands above the table, a line is the whole of one.
 
     `columns` stand before ε, `notes` below.
     """
-    if not spends:
+    if not statements:
         return [NOTHING]
-    below = [*notes, *([ESTIMATE] if any(one.kind == "estimate" for one in spends) else [])]
-    if len(spends) == 1 and not columns:
-        return [str(spends[0]), *below]
+    below = [*notes, *([ESTIMATE] if any(one.kind == "estimate" for one in statements) else [])]
+    if len(statements) == 1 and not columns:
+        return [str(statements[0]), *below]
     lines = [
         {name: texts[number] for name, texts in (columns or {}).items()}
         | {"ε": one.shown, "δ": f"{one.delta:g}"}
         | one.words
-        for number, one in enumerate(spends)
+        for number, one in enumerate(statements)
     ]
     return [Table("", lines), *below]
 

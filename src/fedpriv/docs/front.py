@@ -5,7 +5,7 @@ A quote names a cell of a reference table, and is the number that the tables pri
     {{paper/bdp2019/table2 | 100 | bdp}}                     89.9 ± 0.9
     {{table2 | 100 | bdp | published}}                       92
     {{table2 | 100 | tight | epsilon}}                       2.00
-    {{table2_spends | 100 | dp | accountant=pld | epsilon}}  7.37
+    {{table2_epsilons | 100 | dp | accountant=pld | epsilon}}  7.37
     {{claims | ours_tight_clip | Table I, N = 100 | gain}}   −2.0 ± 8.7
 
 The folder is that of the quote before, unless it is named. `mean` leaves the interval out, `status` says what

@@ -22,8 +22,8 @@ from pydantic_core import PydanticCustomError
 
 from fedpriv.errors import BadInput, plain
 from fedpriv.paper import metrics
+from fedpriv.paper.epsilons import MEASURES, EpsilonSelector, SelectorInWords
 from fedpriv.paper.metrics import COLUMN, MEASURE, PRIVATE, RUN, SIGNATURES, signature_text
-from fedpriv.paper.spends import MEASURES, SpendInWords, SpendSelector
 
 COMPARISON = "one comparison by <= or >="
 LONGEST, LARGEST = 400, 1e38  # characters of a line, and its numbers
@@ -35,7 +35,7 @@ class Call(NamedTuple):
 
     function: str
     names: tuple[str, ...]
-    arguments: tuple[Any, ...]  # a SpendSelector, a word, a number, or the tree of a value
+    arguments: tuple[Any, ...]  # a EpsilonSelector, a word, a number, or the tree of a value
 
     @property
     def about(self) -> str:
@@ -48,9 +48,9 @@ class Call(NamedTuple):
         return [name for place, name in enumerate(self.names) if own[min(place, len(own) - 1)] in kinds]
 
     @property
-    def spends(self) -> list[SpendSelector]:
+    def selectors(self) -> list[EpsilonSelector]:
         """The ε that it is about, if any."""
-        return [one for one in self.arguments if isinstance(one, SpendSelector)]
+        return [one for one in self.arguments if isinstance(one, EpsilonSelector)]
 
 
 class Comparison(NamedTuple):
@@ -139,18 +139,18 @@ def argument(node: ast.expr, kind: str, line: str) -> Any:
         return float(value)
     if (kind == metrics.AUDIT and isinstance(value, str)) or (kind == MEASURE and value in MEASURES):
         return value
-    if kind == metrics.SPEND and isinstance(value, str):
+    if kind == metrics.ACCOUNTANT and isinstance(value, str):
         try:
-            return spend_of(value)
+            return selector_of(value)
         except ValidationError as error:
             raise piece_error(line, value, error.errors()[0]["msg"]) from None
     raise node_error(line, node, " or ".join(MEASURES) if kind == MEASURE else f"such as {kind}")
 
 
 @cache
-def spend_of(words: str) -> SpendSelector:
+def selector_of(words: str) -> EpsilonSelector:
     """Return the ε that is meant by words such as `moments C`."""
-    return TypeAdapter(SpendInWords).validate_python(words)
+    return TypeAdapter(SelectorInWords).validate_python(words)
 
 
 def node_error(line: str, node: ast.expr, allowed: str) -> BadInput:

@@ -31,7 +31,7 @@ Sensitivity = Literal["C", "2C", "bit", "bits", "all"]
 Accounting = Literal["sequential", "parallel", "sum", "sized", "upload", "drawn"]
 Empty = Literal[""]
 
-SPEND_COLUMNS = {
+SELECTOR_COLUMNS = {
     "accountant": OURS,  # and those of packages
     "composition": get_args(Composition),
     "distance": get_args(Distance),
@@ -50,7 +50,7 @@ SENSITIVITIES = {
 OF_BITS = {"bit": ("rdp", "exact", "theorem"), "bits": ("rdp",), "all": ("rdp",)}
 
 
-class SpendSelector(Frozen):
+class EpsilonSelector(Frozen):
     """The columns that tell one ε of a ledger from another; its unit, relation and δ come with the ledger."""
 
     accountant: Accountant
@@ -77,10 +77,10 @@ class SpendSelector(Frozen):
         return {"sensitivity": "C"} | value
 
     @model_validator(mode="after")
-    def _complete(self) -> "SpendSelector":
+    def _complete(self) -> "EpsilonSelector":
         bayesian = self.accountant == "bayesian"
         wanted = ["composition", "distance"] if bayesian else ["sensitivity"]
-        given = [name for name in list(SPEND_COLUMNS)[1:-1] if getattr(self, name)]
+        given = [name for name in list(SELECTOR_COLUMNS)[1:-1] if getattr(self, name)]
         if given != wanted:
             raise choice_error(f"said of {self.accountant}", given, ", ".join(wanted))
         of_noise = [one for one in accountants() if one not in ("bayesian", "exact", "theorem")]
@@ -91,8 +91,8 @@ class SpendSelector(Frozen):
 
     @property
     def key(self) -> tuple[str, ...]:
-        """Return the values of the ledger's columns, in the order of `SPEND_COLUMNS`."""
-        return tuple(getattr(self, name) for name in SPEND_COLUMNS)
+        """Return the values of the ledger's columns, in the order of `SELECTOR_COLUMNS`."""
+        return tuple(getattr(self, name) for name in SELECTOR_COLUMNS)
 
     @property
     def kind(self) -> Literal["guarantee", "estimate"]:
@@ -109,19 +109,19 @@ def _from_words(value: Any) -> Any:
     """Read `bayesian product remove_mean`, `sum moments 2C`, `bit exact`: a word is of one column only."""
     if not isinstance(value, str):
         return value
-    known = SPEND_COLUMNS | {"accountant": accountants()}
+    known = SELECTOR_COLUMNS | {"accountant": accountants()}
     read: dict[str, str] = {}
     for word in value.split():
         column = next((name for name, words in known.items() if word in words), None)
         if column is None or column in read:
             allowed = "; ".join("|".join(words) for words in known.values())
-            raise choice_error("spend", [f"{word} in '{value}'"], f"one of each of {allowed}")
+            raise choice_error("accountant", [f"{word} in '{value}'"], f"one of each of {allowed}")
         read[column] = word
     return read
 
 
-SpendInWords = Annotated[
-    SpendSelector, BeforeValidator(_from_words, json_schema_input_type=str | SpendSelector)
+SelectorInWords = Annotated[
+    EpsilonSelector, BeforeValidator(_from_words, json_schema_input_type=str | EpsilonSelector)
 ]
 # At which round an accuracy is read, and whose it is: that of all clients at the last round, or, as the
 # authors' code prints it, that of some sampled clients at the round at which it is best.

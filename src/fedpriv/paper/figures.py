@@ -9,7 +9,7 @@ from typing import Annotated, Literal, NamedTuple
 from pydantic import BeforeValidator, Field, model_validator
 
 from fedpriv.frozen import Frozen, OneOf, Positive, Real, choice_error, single_value
-from fedpriv.paper.spends import SpendInWords, SpendSelector
+from fedpriv.paper.epsilons import EpsilonSelector, SelectorInWords
 from fedpriv.paper.tables import Rendered, Scripted
 from fedpriv.trace import EVALUATED
 
@@ -19,13 +19,13 @@ class DrawnRun(NamedTuple):
 
     run: str
     label: str
-    spend: SpendSelector | None = None
+    selector: EpsilonSelector | None = None
 
     @property
-    def counted(self) -> SpendSelector:
-        """Return the spend of a curve that has one."""
-        assert self.spend is not None
-        return self.spend
+    def counted(self) -> EpsilonSelector:
+        """Return the selector of a curve that has one."""
+        assert self.selector is not None
+        return self.selector
 
 
 class AxesPair(NamedTuple):
@@ -53,11 +53,11 @@ class FigureSpec(Rendered):
         return (curve.run for part in self.parts() for curve in part.read)
 
 
-Spends = Annotated[  # a list is of spends under their own words
-    dict[str, SpendInWords],
+Accountants = Annotated[  # a list is of selectors under their own words
+    dict[str, SelectorInWords],
     BeforeValidator(
         lambda value: {str(one): one for one in value} if isinstance(value, list) else value,
-        json_schema_input_type=list[SpendInWords] | dict[str, SpendInWords],
+        json_schema_input_type=list[SelectorInWords] | dict[str, SelectorInWords],
     ),
 ]
 
@@ -69,16 +69,16 @@ class LinesFigure(FigureSpec):
     """The name of a run."""
     lines: dict[str, str] = {}
     """What stands for {line} -> what readers know it by."""
-    spends: Spends = {}
+    accountants: Accountants = {}
     """Label -> which ε is drawn; a list: each under its own words."""
 
     def curves(self, panel: str = "") -> list[DrawnRun]:
         """Return a curve for every line and every ε that is drawn of it."""
-        spends: Mapping[str, SpendSelector | None] = self.spends or {"": None}
+        selectors: Mapping[str, EpsilonSelector | None] = self.accountants or {"": None}
         return [
-            DrawnRun(self.named(line, panel), ", ".join(filter(None, (label, way))), spend)
+            DrawnRun(self.named(line, panel), ", ".join(filter(None, (label, way))), selector)
             for line, label in self.lines.items()
-            for way, spend in spends.items()
+            for way, selector in selectors.items()
         ]
 
     def named(self, line: str, panel: str = "") -> str:
@@ -105,7 +105,7 @@ class BudgetLine(Frozen):
 
     line: str
     """What stands for {line} in the name of the run."""
-    spend: SpendInWords
+    accountant: SelectorInWords
     """Which ε of that run."""
 
 
@@ -132,12 +132,15 @@ class RoundsFigure(LinesFigure):
     @model_validator(mode="after")
     def _complete(self) -> "RoundsFigure":
         accountings = dict.fromkeys(
-            spend.accounting.removeprefix("sized") or "no accounting" for spend in self.spends.values()
+            selector.accounting.removeprefix("sized") or "no accounting"
+            for selector in self.accountants.values()
         )
-        if (self.quantity in ("epsilon", "growth")) != bool(self.spends):
-            raise choice_error(f"spends of {self.quantity}", self.spends, "those of epsilon and growth")
+        if (self.quantity in ("epsilon", "growth")) != bool(self.accountants):
+            raise choice_error(
+                f"accountants of {self.quantity}", self.accountants, "those of epsilon and growth"
+            )
         if self.quantity == "epsilon" and len(accountings) > 1:
-            raise choice_error(f"spends of {self.title}", accountings, "one accounting a figure")
+            raise choice_error(f"accountants of {self.title}", accountings, "one accounting a figure")
         for panel in self.panels.values():
             if unknown := set(panel.budgets) - set(self.budgets):
                 raise choice_error(
@@ -155,7 +158,7 @@ class RoundsFigure(LinesFigure):
         """Yield whose ε ends in a panel, and at what."""
         for label, epsilon in panel.budgets.items():
             budget = self.budgets[label]
-            yield DrawnRun(self.named(budget.line, key), label, budget.spend), epsilon
+            yield DrawnRun(self.named(budget.line, key), label, budget.accountant), epsilon
 
 
 class PythonFigure(Scripted, LinesFigure):

@@ -6,7 +6,7 @@ free of pandas, so that a misspelt name is an error before anything is computed.
 
 from typing import NamedTuple
 
-from fedpriv.paper.spends import MEASURES
+from fedpriv.paper.epsilons import MEASURES
 from fedpriv.trace import ASKED
 
 RUN = "run"  # what the one private run of a row is called, and by default the one run of a case
@@ -14,7 +14,7 @@ RUN = "run"  # what the one private run of a row is called, and by default the o
 COLUMN, PRIVATE, PRINTED = "column", "column with a private run", "column with a published number"
 COUNTED = "column read within one ε"
 # What may follow the names: each as a line of arithmetic has it.
-SPEND, MEASURE, AUDIT, NUMBER, VALUE = '"moments C"', '"best_drawn"', '"outlier"', "1.0", "VALUE"
+ACCOUNTANT, MEASURE, AUDIT, NUMBER, VALUE = '"moments C"', '"best_drawn"', '"outlier"', "1.0", "VALUE"
 # What a number depends on: not on data; on data; or it is an accuracy, which guessing has as well.
 ACCOUNT, DATA, ACCURACY = "account", "data", "accuracy"
 
@@ -33,18 +33,18 @@ MEASURED = Signature((COLUMN,), (), DATA)  # read where the accuracy is
 # What each of them is says docs/add-a-paper.md.
 SIGNATURES = {
     "accuracy": Signature((COLUMN,), (MEASURE,), ACCURACY),
-    "accuracy_within": Signature((PRIVATE,), (NUMBER, SPEND), DATA),
+    "accuracy_within": Signature((PRIVATE,), (NUMBER, ACCOUNTANT), DATA),
     "published": Signature((PRINTED,), (), DATA),
     **dict.fromkeys(ASKED, MEASURED),
     "lead": Signature((COLUMN, COLUMN), (MEASURE,), ACCURACY, several=True),
     "rise": Signature((COLUMN, COLUMN), (MEASURE,), ACCURACY, several=True),
     "round": MEASURED,
     "rounds": Signature((COLUMN,), (VALUE,), ACCURACY),
-    "epsilon": Signature((PRIVATE,), (SPEND,)),
+    "epsilon": Signature((PRIVATE,), (ACCOUNTANT,)),
     "spent": Signature((COUNTED,)),
-    "delta": Signature((PRIVATE,), (SPEND,)),
-    "growth": Signature((PRIVATE,), (SPEND,)),
-    "lower_bound": Signature((PRIVATE,), (AUDIT, SPEND), DATA),
+    "delta": Signature((PRIVATE,), (ACCOUNTANT,)),
+    "growth": Signature((PRIVATE,), (ACCOUNTANT,)),
+    "lower_bound": Signature((PRIVATE,), (AUDIT, ACCOUNTANT), DATA),
     **dict.fromkeys(("gamma", "share_flipped"), OF_RUN),
     **dict.fromkeys(
         ("numbers_sent", "clear_values", "upload_bytes", "float32_bytes", "times_smaller"), OF_RUN
@@ -53,7 +53,7 @@ SIGNATURES = {
     "abs": Signature((), (VALUE,)),
 }
 
-NEEDS = {SPEND: "spend", NUMBER: "within"}  # what a column of a table says of an argument
+NEEDS = {ACCOUNTANT: "accountant", NUMBER: "within"}  # what a column of a table says of an argument
 # What may be a column of a table of runs -> what it must say beside its name, in the order of arguments.
 COLUMNS: dict[str, list[str]] = {
     **{f"{of}_{measure}": [] for of in ("accuracy", "gain") for measure in MEASURES},

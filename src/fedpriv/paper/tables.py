@@ -35,8 +35,8 @@ from fedpriv.frozen import (
     single_value,
 )
 from fedpriv.paper.arithmetic import Caption
+from fedpriv.paper.epsilons import EpsilonSelector, SelectorInWords
 from fedpriv.paper.metrics import COLUMNS, RUN
-from fedpriv.paper.spends import SpendInWords, SpendSelector
 from fedpriv.trace import EVALUATED
 
 BASELINE = "baseline"  # the column that is the end of the baseline run
@@ -86,7 +86,7 @@ class EpsilonBudget(NamedTuple):
     """An ε that must not be exceeded where a cell is read; `unit` is empty where a table has one ε only."""
 
     unit: str
-    spend: SpendSelector
+    selector: EpsilonSelector
     epsilon: float
     delta: float
 
@@ -103,8 +103,8 @@ class Cell(NamedTuple):
     metric: str = "accuracy"  # what is published
 
     @property
-    def budgets(self) -> list[tuple[SpendSelector, float]]:
-        return [(budget.spend, budget.epsilon) for budget in self.within]
+    def budgets(self) -> list[tuple[EpsilonSelector, float]]:
+        return [(budget.selector, budget.epsilon) for budget in self.within]
 
 
 class Baseline(Frozen):
@@ -148,32 +148,32 @@ class AccuracyColumn(Frozen):
 
     label: str
     """Above the column."""
-    spend: SpendInWords | None = None
+    accountant: SelectorInWords | None = None
     """How the published ε of each cell is counted."""
     within: str = ""
     """The column whose published ε that is; by default its own."""
-    spends: dict[BudgetUnit, SpendInWords] = {}
+    accountants: dict[BudgetUnit, SelectorInWords] = {}
     """By unit, how the row's budgets are counted."""
 
     @model_validator(mode="after")
     def _units(self) -> "AccuracyColumn":
-        if self.spend and self.spends:
-            raise choice_error(self.label, ["spend", "spends"], "one of them, or none")
-        if self.within and not self.spend:
-            raise choice_error(self.label, ["within"], "within with spend")
-        for unit, spend in self.spends.items():
-            if (unit == "instance") != (spend.accounting in ("sequential", "parallel")):
+        if self.accountant and self.accountants:
+            raise choice_error(self.label, ["accountant", "accountants"], "one of them, or none")
+        if self.within and not self.accountant:
+            raise choice_error(self.label, ["within"], "within with accountant")
+        for unit, selector in self.accountants.items():
+            if (unit == "instance") != (selector.accounting in ("sequential", "parallel")):
                 of = (
                     "sequential or parallel"
                     if unit == "instance"
                     else "sized, drawn, sum, upload or no accounting"
                 )
-                raise choice_error(f"spends.{unit}", [str(spend)], f"a spend with {of}")
+                raise choice_error(f"accountants.{unit}", [str(selector)], f"an accountant with {of}")
         return self
 
-    def by_unit(self) -> Mapping[str, SpendSelector]:
+    def by_unit(self) -> Mapping[str, EpsilonSelector]:
         """Ways of counting the ε that it is read within; none: it is read at the last round."""
-        return {"": self.spend} if self.spend else {**self.spends}
+        return {"": self.accountant} if self.accountant else {**self.accountants}
 
 
 class Row(Frozen):
@@ -231,10 +231,10 @@ class AccuracyTable(TableSpec):
     @model_validator(mode="after")
     def _complete(self) -> "AccuracyTable":
         """Raise the error that names what is missing, or too much."""
-        units = dict.fromkeys(unit for column in self.columns.values() for unit in column.spends)
+        units = dict.fromkeys(unit for column in self.columns.values() for unit in column.accountants)
         for row in self.rows:
             self._check_row(row, units)
-        budgets = [name for name, column in self.columns.items() if column.spend and not column.within]
+        budgets = [name for name, column in self.columns.items() if column.accountant and not column.within]
         for name, column in self.columns.items():
             if column.within and column.within not in budgets:
                 allowed = f"a column with an ε of its own, {', '.join(budgets) or 'none'}"
@@ -255,12 +255,12 @@ class AccuracyTable(TableSpec):
         if row.own_baseline and not row.baseline:
             raise choice_error(f"rows.own_baseline {of}", [True], "true beside a baseline")
         if set(row.budgets) != set(units):
-            allowed = f"exactly the spends of the columns, {', '.join(units) or 'none'}"
+            allowed = f"exactly the accountants of the columns, {', '.join(units) or 'none'}"
             raise choice_error(f"rows.budgets {of}", row.budgets, allowed)
         for name, column in self.columns.items():
             printed = row.published.get(name)
             found = printed.model_dump(exclude={"round", "std"}, exclude_none=True) if printed else {}
-            own = column.spend and not column.within and not row.free
+            own = column.accountant and not column.within and not row.free
             wanted = ["value", "epsilon", "delta"] if own else ["value"]
             if list(found) != wanted and (found or own):
                 raise choice_error(f"rows.published.{name} {of}", found, ", ".join(wanted))
@@ -281,8 +281,8 @@ class AccuracyTable(TableSpec):
         column, printed = self.columns[name], row.published.get(name)
         budgets: dict[str, Any] = {**row.budgets, "": row.published.get(column.within or name)}
         within = tuple(
-            EpsilonBudget(unit, spend, budgets[unit].epsilon, budgets[unit].delta)
-            for unit, spend in (column.by_unit() if not row.free else {}).items()
+            EpsilonBudget(unit, selector, budgets[unit].epsilon, budgets[unit].delta)
+            for unit, selector in (column.by_unit() if not row.free else {}).items()
         )
         run, free = row.runs.get(name, row.run), tuple(column.by_unit()) if row.free else ()
         if not printed:
@@ -338,13 +338,13 @@ class Scripted(Rendered):
             raise BadInput(f"{self._file}: {self.function}: found {why}, allowed: to end") from error
 
 
-class SpendsTable(TableSpec):
-    """The companion of a table of accuracies: every ε of `spends` at the rounds at which that was read."""
+class EpsilonsTable(TableSpec):
+    """The companion of a table of accuracies: each ε of `accountants` at the rounds at which it was read."""
 
-    kind: Literal["spends"] = "spends"
+    kind: Literal["epsilons"] = "epsilons"
     of: Annotated[AccuracyTable, WithJsonSchema({"type": "string"})]
     """The name of a table of accuracies."""
-    spends: tuple[SpendInWords, ...] = Field(min_length=1)
+    accountants: tuple[SelectorInWords, ...] = Field(min_length=1)
     """Which ε of every run."""
 
     def runs(self) -> Iterator[str]:
@@ -369,14 +369,14 @@ class RunColumn(Frozen):
     """What stands above the label; by default what the quantity says of itself."""
     label: str = ""
     """By default the quantity's own."""
-    spend: SpendInWords | None = None
+    accountant: SelectorInWords | None = None
     """How its ε is counted."""
     within: Positive | None = None
     """The ε that is not exceeded where an accuracy is read."""
 
     @model_validator(mode="after")
     def _complete(self) -> "RunColumn":
-        given, wanted = [name for name in ("spend", "within") if getattr(self, name)], COLUMNS[self.name]
+        given, wanted = [name for name in ("accountant", "within") if getattr(self, name)], COLUMNS[self.name]
         if given != sorted(wanted):
             allowed = f"{self.name} with {', '.join(sorted(wanted)) or 'nothing'}"
             raise choice_error(self.name, given, allowed)
@@ -447,7 +447,7 @@ class PythonTable(Scripted, TableSpec):
 
 TABLES: dict[str, type[TableSpec]] = {
     "accuracy": AccuracyTable,
-    "spends": SpendsTable,
+    "epsilons": EpsilonsTable,
     "runs": RunsTable,
     "python": PythonTable,
     "audits": AuditsTable,

@@ -146,10 +146,10 @@ def not_compared(results: Results, claim: Claim, read: Reads) -> tuple[str, str]
     if not all(map(results.has, runs)):
         return NOT_RUN, NOT_RUN
     for call, cell in read:
-        budgets = [] if call.of(PRIVATE) else [spend for spend, _ in cell.budgets]
-        for spend in [*budgets, *call.spends]:
-            if ledger_rows(results, cell.run, spend).empty:
-                return f"no ε ({spend}) in the ledger", NOT_RUN
+        budgets = [] if call.of(PRIVATE) else [selector for selector, _ in cell.budgets]
+        for selector in [*budgets, *call.selectors]:
+            if ledger_rows(results, cell.run, selector).empty:
+                return f"no ε ({selector}) in the ledger", NOT_RUN
     others = substitutes(rows_of(results.runs, *runs))
     if others and any(call.about != ACCOUNT for call in claim.calls):
         return f"{NOT_RUN if claim.printed else NOT_JUDGED}, {', '.join(others)}", numbers.SUBSTITUTE
@@ -176,8 +176,8 @@ def undecided(results: Results, claim: Claim, sides: Sequence[Reads]) -> tuple[s
 
 def same_for_every_seed(call: Call) -> bool:
     """Return True of an ε that is counted from the noise alone, and of what is made of such."""
-    counted = call.about == ACCOUNT and (call.spends or not call.names)
-    return bool(counted) and all(spend.accountant != "bayesian" for spend in call.spends)
+    counted = call.about == ACCOUNT and (call.selectors or not call.names)
+    return bool(counted) and all(selector.accountant != "bayesian" for selector in call.selectors)
 
 
 def learned(results: Results, sides: Sequence[Reads]) -> bool:

@@ -4,7 +4,7 @@ Columns of tables, checks of claims, places in captions and axes of figures ask 
 in `METRICS` and one in `fedpriv.paper.metrics`, which says how it is asked for:
 
     METRICS["accuracy"].sample(results, Cell("iid_n100_dp")).words      # 86.9 ± 1.3 %
-    METRICS["epsilon"].sample(results, Cell("iid_n100_dp"), spend).interval
+    METRICS["epsilon"].sample(results, Cell("iid_n100_dp"), selector).interval
 """
 
 from collections.abc import Callable, Mapping
@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from fedpriv.account.spend import mark_epsilon
+from fedpriv.account.statement import mark_epsilon
 from fedpriv.audit.finding import how_counted
-from fedpriv.paper.spends import Measure, SpendSelector
+from fedpriv.paper.epsilons import EpsilonSelector, Measure
 from fedpriv.paper.tables import Cell
 from fedpriv.report import numbers, reading
-from fedpriv.report.numbers import STATISTIC, UNSTABLE, Interval, Number, is_unstable, spend_words
+from fedpriv.report.numbers import STATISTIC, UNSTABLE, Interval, Number, is_unstable, selector_words
 from fedpriv.report.reading import fact, ledger_rows
 from fedpriv.report.results import Results
 from fedpriv.report.sample import ACCURACY, EPSILON, Sample, sample
@@ -87,10 +87,10 @@ def accuracy(results: Results, cell: Cell, measure: Measure = "last") -> Sample:
     return Sample(found["value"])
 
 
-def accuracy_within(results: Results, cell: Cell, limit: float, spend: SpendSelector) -> Sample:
+def accuracy_within(results: Results, cell: Cell, limit: float, selector: EpsilonSelector) -> Sample:
     """Return the accuracy at the last evaluated round before an ε first exceeds a limit."""
-    found = Sample(reading.reading_within(results, cell.run, (spend, limit))["value"])
-    found.meaning = epsilon_meaning(results, cell, spend)
+    found = Sample(reading.reading_within(results, cell.run, (selector, limit))["value"])
+    found.meaning = epsilon_meaning(results, cell, selector)
     budget = mark_epsilon(f"{limit:g}", found.meaning.get("epsilon_status", ""))
     found.words = f"{METRICS['accuracy'].words(found)} within ε = {budget}"
     return found
@@ -121,32 +121,32 @@ def first_round(results: Results, cell: Cell, target: Sample | float) -> Sample:
     return Sample(found.fillna(np.inf), words)
 
 
-def epsilon_meaning(results: Results, cell: Cell, spend: SpendSelector) -> Number:
+def epsilon_meaning(results: Results, cell: Cell, selector: EpsilonSelector) -> Number:
     """Meaning of an ε by column of the ledger: how it is counted, for whom, at which δ, its status."""
-    return spend_words(spend) | reading.meaning(ledger_rows(results, cell.run, spend), "delta")
+    return selector_words(selector) | reading.meaning(ledger_rows(results, cell.run, selector), "delta")
 
 
-def ledger_reader(values: Callable[[Results, str, SpendSelector], pd.Series]) -> Callable[..., Sample]:
+def ledger_reader(values: Callable[[Results, str, EpsilonSelector], pd.Series]) -> Callable[..., Sample]:
     """Reader of a number about an ε; a ledger that does not hold that gives NaN."""
 
-    def read(results: Results, cell: Cell, spend: SpendSelector) -> Sample:
-        there = len(ledger_rows(results, cell.run, spend))
-        found = values(results, cell.run, spend) if there else pd.Series([np.nan])
-        return Sample(found, meaning=epsilon_meaning(results, cell, spend))
+    def read(results: Results, cell: Cell, selector: EpsilonSelector) -> Sample:
+        there = len(ledger_rows(results, cell.run, selector))
+        found = values(results, cell.run, selector) if there else pd.Series([np.nan])
+        return Sample(found, meaning=epsilon_meaning(results, cell, selector))
 
     return read
 
 
-def growth(results: Results, cell: Cell, spend: SpendSelector) -> Sample:
+def growth(results: Results, cell: Cell, selector: EpsilonSelector) -> Sample:
     """Return by how much an ε exceeds its value after the first round."""
-    found = ledger_reader(lambda *of: reading.growth(*of).iloc[-1])(results, cell, spend)
-    found.words = f"{numbers.size(found)} ({spend})"
+    found = ledger_reader(lambda *of: reading.growth(*of).iloc[-1])(results, cell, selector)
+    found.words = f"{numbers.size(found)} ({selector})"
     return found
 
 
-def lower_bound(results: Results, cell: Cell, audit: str, spend: SpendSelector) -> Sample:
+def lower_bound(results: Results, cell: Cell, audit: str, selector: EpsilonSelector) -> Sample:
     """Return the largest lower bound under an ε of all findings of an audit."""
-    meant = f"({how_counted(spend)})"
+    meant = f"({how_counted(selector)})"
     found = {
         seed: [one.lower_bound for one in findings if one.audit == audit and meant in one.about]
         for seed, findings in results.findings(cell.run).items()
@@ -207,7 +207,7 @@ EVERY = (
         "ε",
         "",
         epsilon_text,
-        lambda results, cell: METRICS[EPSILON].sample(results, cell, cell.within[0].spend),
+        lambda results, cell: METRICS[EPSILON].sample(results, cell, cell.within[0].accountant),
     ),
     Metric("delta", "δ", "", lambda one: numbers.delta(one.seeds.iloc[0]), ledger_reader(reading.delta)),
     Metric("growth", "Growth of ε", "", numbers.size, growth, axis="{unit} εₜ − ε₁"),

@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 
 from fedpriv.account.check import nothing_bounded
-from fedpriv.paper.spends import SpendSelector
+from fedpriv.paper.epsilons import EpsilonSelector
 from fedpriv.report import numbers
 from fedpriv.report.numbers import METHOD, few_numbers
 from fedpriv.report.reading import last_reading
@@ -187,9 +187,9 @@ def accounting_notes(epsilons: pd.DataFrame, rounds: pd.DataFrame) -> list[str]:
     return notes + [reason for reason, rows in reasons.items() if rows.any()]
 
 
-def accountings(spends: Iterable[SpendSelector]) -> list[str]:
-    """Say what the accountings among `spends` mean."""
-    words = {spend.accounting for spend in spends}
+def accountings(selectors: Iterable[EpsilonSelector]) -> list[str]:
+    """Say what the accountings among `selectors` mean."""
+    words = {selector.accounting for selector in selectors}
     return [f"{word}: {meaning}." for word, meaning in ACCOUNTINGS.items() if word in words]
 
 

@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from fedpriv.account.spend import mark_epsilon
-from fedpriv.paper.spends import SPEND_COLUMNS
-from fedpriv.report.reading import SpendLabels, by_round, evaluated
+from fedpriv.account.statement import mark_epsilon
+from fedpriv.paper.epsilons import SELECTOR_COLUMNS
+from fedpriv.report.reading import SelectorKey, by_round, evaluated
 from fedpriv.report.results import Results
 
 LEVEL = 0.95
@@ -299,9 +299,9 @@ Number = dict[str, Any]
 STATISTIC = ("value", "low", "high", "seeds")  # the mean of a sample, its interval, how many there are
 
 
-def spend_words(spend: SpendLabels) -> Number:
-    """Way of counting of a spend, by column of the ledger."""
-    return dict(zip(SPEND_COLUMNS, spend.key, strict=True))
+def selector_words(selector: SelectorKey) -> Number:
+    """Way of counting of a selector, by column of the ledger."""
+    return dict(zip(SELECTOR_COLUMNS, selector.key, strict=True))
 
 
 def tidy(table: str, columns: list[str], lines: Iterable[Number]) -> pd.DataFrame:

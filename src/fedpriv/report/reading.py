@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 import pandas as pd
 
-from fedpriv.account.spend import status
+from fedpriv.account.statement import status
 from fedpriv.paper.tables import Cell
 from fedpriv.report.results import WIDTH, Results, rows_of
 
@@ -13,11 +13,11 @@ from fedpriv.report.results import WIDTH, Results, rows_of
 # that has diverged has no number at all: its accuracy is below every other.
 READING = ["round", "value"]
 DIVERGED = -math.inf
-MEANING = ("unit", "relation", "sampling_law", "kind", "epsilon_status")  # of an ε, beside its spend
+MEANING = ("unit", "relation", "sampling_law", "kind", "epsilon_status")  # of an ε, beside its selector
 
 
-class SpendLabels(Protocol):
-    """What tells one ε of a ledger from another: a value of each of `SPEND_COLUMNS`."""
+class SelectorKey(Protocol):
+    """What tells one ε of a ledger from another: a value of each of `SELECTOR_COLUMNS`."""
 
     @property
     def key(self) -> tuple[str, ...]: ...
@@ -42,9 +42,9 @@ def by_round(found: pd.DataFrame) -> pd.DataFrame:
     return found.pivot(index="round", columns="seed", values="value")
 
 
-def ledger_rows(results: Results, run: str, spend: SpendLabels) -> pd.DataFrame:
-    """Return the rows of `run` that hold the ε which `spend` means, in order of seed and round."""
-    return results.epsilons.iloc[results.spends.get((run, *spend.key), [])]
+def ledger_rows(results: Results, run: str, selector: SelectorKey) -> pd.DataFrame:
+    """Return the rows of `run` that hold the ε which `selector` means, in order of seed and round."""
+    return results.epsilons.iloc[results.epsilon_rows.get((run, *selector.key), [])]
 
 
 def meaning(rows: pd.DataFrame, *more: str) -> dict[str, Any]:
@@ -57,9 +57,9 @@ def meaning(rows: pd.DataFrame, *more: str) -> dict[str, Any]:
     return {name: first[name] for name in (*MEANING, *more) if name != "epsilon_status"} | state
 
 
-def status_of(results: Results, run: str, spend: SpendLabels) -> str:
+def status_of(results: Results, run: str, selector: SelectorKey) -> str:
     """Status of the ε of a run that are counted so; empty where its ledger has none."""
-    return str(meaning(ledger_rows(results, run, spend)).get("epsilon_status", ""))
+    return str(meaning(ledger_rows(results, run, selector)).get("epsilon_status", ""))
 
 
 def last_reading(results: Results, run: str, metric: str = "accuracy") -> pd.DataFrame:
@@ -75,7 +75,7 @@ def best_drawn(results: Results, run: str) -> pd.DataFrame:
 
 
 def reading_within(
-    results: Results, run: str, *budgets: tuple[SpendLabels, float], metric: str = "accuracy"
+    results: Results, run: str, *budgets: tuple[SelectorKey, float], metric: str = "accuracy"
 ) -> pd.DataFrame:
     """Return the reading of `run` at the last evaluated round before any ε first exceeds its budget."""
     last = last_affordable(results, run, *budgets)
@@ -84,7 +84,7 @@ def reading_within(
     return with_divergence(results, run, read.astype(float).reindex(last.index), last)
 
 
-def last_affordable(results: Results, run: str, *budgets: tuple[SpendLabels, float]) -> pd.Series:
+def last_affordable(results: Results, run: str, *budgets: tuple[SelectorKey, float]) -> pd.Series:
     """Return by seed the last round before any ε first exceeds its budget; NaN where none is."""
     seeds = sorted(rows_of(results.runs, run)["seed"])
     last = pd.concat([affordable_rounds(results, run, *budget).reindex(seeds) for budget in budgets], axis=1)
@@ -114,9 +114,9 @@ def divergence_rounds(results: Results, run: str) -> pd.Series:
     return ends.loc[ends > 0]
 
 
-def affordable_rounds(results: Results, run: str, spend: SpendLabels, budget: float) -> pd.Series:
+def affordable_rounds(results: Results, run: str, selector: SelectorKey, budget: float) -> pd.Series:
     """Return by seed the last round before ε first exceeds `budget`; a seed without any is left out."""
-    rows = ledger_rows(results, run, spend)
+    rows = ledger_rows(results, run, selector)
     fine = (rows["epsilon"] <= budget).groupby(rows["seed"]).cummin()
     return rows.loc[fine, ["seed", "round"]].groupby("seed").last().loc[:, "round"]
 
@@ -128,23 +128,25 @@ def reading(results: Results, cell: Cell, metric: str = "accuracy") -> pd.DataFr
     return last_reading(results, cell.run, metric)
 
 
-def epsilon_at(results: Results, run: str, spend: SpendLabels, rounds: pd.Series | None = None) -> pd.Series:
-    """Return by seed the ε of `spend` at the rounds given by seed, or at the last round."""
-    rows = ledger_rows(results, run, spend)
+def epsilon_at(
+    results: Results, run: str, selector: SelectorKey, rounds: pd.Series | None = None
+) -> pd.Series:
+    """Return by seed the ε of `selector` at the rounds given by seed, or at the last round."""
+    rows = ledger_rows(results, run, selector)
     if rounds is None:
         return rows[["seed", "epsilon"]].groupby("seed").last().loc[:, "epsilon"]
     at = rows.loc[rows["round"].to_numpy() == rounds.reindex(rows["seed"]).to_numpy()]
     return at.set_index("seed").loc[:, "epsilon"].reindex(rounds.index)
 
 
-def delta(results: Results, run: str, spend: SpendLabels) -> pd.Series:
+def delta(results: Results, run: str, selector: SelectorKey) -> pd.Series:
     """Return by seed the δ at which an ε is counted."""
-    return ledger_rows(results, run, spend).groupby("seed")["delta"].first()
+    return ledger_rows(results, run, selector).groupby("seed")["delta"].first()
 
 
-def growth(results: Results, run: str, spend: SpendLabels) -> pd.DataFrame:
+def growth(results: Results, run: str, selector: SelectorKey) -> pd.DataFrame:
     """Return by how much ε exceeds its value after the first round: a row a round, a column a seed."""
-    seeds = ledger_rows(results, run, spend).pivot(index="round", columns="seed", values="epsilon")
+    seeds = ledger_rows(results, run, selector).pivot(index="round", columns="seed", values="epsilon")
     return seeds - seeds.iloc[:1].to_numpy()
 
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from fedpriv.account.spend import legend
+from fedpriv.account.statement import legend
 from fedpriv.errors import BadInput
 from fedpriv.progress import visible
 from fedpriv.store.files import writing

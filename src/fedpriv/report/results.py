@@ -19,7 +19,7 @@ from fedpriv.account.runs import run_trace
 from fedpriv.audit.finding import Finding
 from fedpriv.audit.finished import load_findings
 from fedpriv.errors import BadInput
-from fedpriv.paper.spends import SPEND_COLUMNS
+from fedpriv.paper.epsilons import SELECTOR_COLUMNS
 from fedpriv.progress import counted
 from fedpriv.store import parquet
 from fedpriv.store.rundir import RunDir
@@ -176,9 +176,9 @@ class Results:
         return load_findings(self.audited)
 
     @cached_property
-    def spends(self) -> Mapping[tuple[str, ...], np.ndarray]:
-        """Places of the rows of an ε, in order of seed and round: by run, and by `SPEND_COLUMNS`."""
-        keys = ["run", *SPEND_COLUMNS]
+    def epsilon_rows(self) -> Mapping[tuple[str, ...], np.ndarray]:
+        """Places of the rows of an ε, in order of seed and round: by run, and by `SELECTOR_COLUMNS`."""
+        keys = ["run", *SELECTOR_COLUMNS]
         order = np.lexsort((self.epsilons["round"], self.epsilons["seed"]))
         groups: Any = self.epsilons[keys].iloc[order].groupby(keys, observed=True, sort=False).indices
         return {key: order[found] for key, found in groups.items()}

@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from fedpriv.account.spend import Spend
+from fedpriv.account.statement import PrivacyStatement
 from fedpriv.config.plan import RunKey, load_preset
 from fedpriv.data import DATASETS
 from fedpriv.errors import BadInput, named
+from fedpriv.paper.epsilons import SELECTOR_COLUMNS
 from fedpriv.paper.paper import Paper, homes, load_paper, merge
-from fedpriv.paper.spends import SPEND_COLUMNS
 from fedpriv.paper.tables import full_title
 from fedpriv.report import claims as compare
 from fedpriv.report.claims import read_csv
@@ -159,7 +159,7 @@ def deltas_joined(numbers: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Join the δ to every ε, where the table has a line of its own for it."""
 
     def key(one: Mapping[str, Any]) -> tuple[Any, ...]:
-        return tuple(one.get(name) for name in ("source", "run", "unit", *SPEND_COLUMNS))
+        return tuple(one.get(name) for name in ("source", "run", "unit", *SELECTOR_COLUMNS))
 
     deltas = {key(one): one["value"] for one in numbers if one["quantity"] == "delta" and "value" in one}
     return [
@@ -197,9 +197,11 @@ def meaning(one: Mapping[str, Any]) -> str:
     """Return all that gives an ε its meaning; of one that is published, its δ."""
     if one["quantity"] != "epsilon" or not {"kind", "value", "delta"} <= set(one):
         return f"at δ = {one['delta']:g}" if one["quantity"] == "epsilon" and "delta" in one else ""
-    words: dict[str, Any] = {field.name: one[field.name] for field in fields(Spend) if field.name in one}
+    words: dict[str, Any] = {
+        field.name: one[field.name] for field in fields(PrivacyStatement) if field.name in one
+    }
     words |= {"epsilon": one["value"], "unmet": str(one.get("epsilon_status", "")).partition(": ")[2]}
-    return str(Spend(**words)).partition(" = ")[2].partition(" ")[2]
+    return str(PrivacyStatement(**words)).partition(" = ")[2].partition(" ")[2]
 
 
 def resolved(config: Path, paper: str, run: str, reference: Path) -> dict[str, Any]:

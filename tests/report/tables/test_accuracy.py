@@ -130,7 +130,7 @@ def test_a_table_whose_settings_were_searched_says_that_nobody_paid(results, dec
 def with_tight_clip(declared, **column):
     """Return the table with a column that has runs of its own, read within what is published for BDP."""
     data = declared.model_dump()
-    data["columns"]["tight"] = {"label": "tight", "spend": "pld C", "within": "bdp"} | column
+    data["columns"]["tight"] = {"label": "tight", "accountant": "pld C", "within": "bdp"} | column
     for row in data["rows"]:
         row["runs"] = {"tight": row["run"].replace("dp", "tight")}
     return type(declared).model_validate(data)
@@ -156,8 +156,8 @@ def test_a_column_without_a_published_epsilon_is_read_within_that_of_another(tmp
 def test_a_column_is_read_within_the_epsilon_of_a_column_that_has_one(declared):
     with pytest.raises(ValidationError, match=r"columns.tight.within.*baseline.*dp, bdp"):
         with_tight_clip(declared, within="baseline")
-    with pytest.raises(ValidationError, match="within with spend"):
-        with_tight_clip(declared, spend=None)
+    with pytest.raises(ValidationError, match="within with selector"):
+        with_tight_clip(declared, accountant=None)
 
 
 def test_a_run_of_a_row_is_that_of_the_columns_without_runs_of_their_own(declared):

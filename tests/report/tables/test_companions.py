@@ -6,13 +6,13 @@ from support.tiny_paper import tiny_paper
 from fedpriv.errors import BadInput
 from fedpriv.frozen import parse
 from fedpriv.paper.paper import Paper
-from fedpriv.paper.tables import AccuracyTable, SpendsTable, resolve_tables
+from fedpriv.paper.tables import AccuracyTable, EpsilonsTable, resolve_tables
 from fedpriv.report.tables import TABLE_KINDS
 
 
-def companion_of(results, declared, spends):
-    spec = {"title": "Every ε", "of": declared.model_dump(), "spends": spends}
-    return TABLE_KINDS["spends"](results, SpendsTable.model_validate(spec), "companion")
+def companion_of(results, declared, selectors):
+    spec = {"title": "Every ε", "of": declared.model_dump(), "accountants": selectors}
+    return TABLE_KINDS["epsilons"](results, EpsilonsTable.model_validate(spec), "companion")
 
 
 def lines(table):
@@ -20,8 +20,8 @@ def lines(table):
 
 
 def test_the_companion_reads_every_spend_at_the_rounds_of_the_table(results, declared):
-    spends = ["moments C", "moments 2C", "bayesian product remove_mean", "bayesian panel remove_mean"]
-    table = companion_of(results, declared, spends)
+    selectors = ["moments C", "moments 2C", "bayesian product remove_mean", "bayesian panel remove_mean"]
+    table = companion_of(results, declared, selectors)
     shown = lines(table)
     dp, bdp = "N = 100, δ = 10⁻³ DP, round 10", "N = 100, δ = 10⁻³ BDP, round 20"
     # Nobody was followed as a panel: what no run has is no line.
@@ -40,8 +40,8 @@ def test_a_companion_of_runs_that_were_not_run_says_so(results, declared):
 def test_the_companion_of_both_levels_shows_the_bound_against_the_sum_beside_that_against_uploads(
     joint_results, joint
 ):
-    spends = ["sum moments C", "upload moments C", "sequential moments C", "parallel moments 2C"]
-    table = companion_of(joint_results, joint, spends)
+    selectors = ["sum moments C", "upload moments C", "sequential moments C", "parallel moments 2C"]
+    table = companion_of(joint_results, joint, selectors)
     shown = lines(table)
     assert [line["Photographs BDP, round 20"] for line in shown] == [
         "1.60 (83.2)",
@@ -53,21 +53,24 @@ def test_the_companion_of_both_levels_shows_the_bound_against_the_sum_beside_tha
     assert [line["δ"] for line in shown] == ["10⁻³", "10⁻³", "10⁻⁵", "10⁻⁵"]
     failing = "not a guarantee: the size of a cohort is seen"
     assert [line["Status"] for line in shown] == ["guarantee", "guarantee", failing, "guarantee"]
-    assert len(table.tidy) == 2 * 3 * len(spends)
+    assert len(table.tidy) == 2 * 3 * len(selectors)
 
 
 def test_a_companion_holds_the_table_that_it_names_and_the_defaults_of_its_kind(declared):
     tables = {
         "table1": declared.model_dump(),
-        "every": {"kind": "spends", "title": "Every ε", "of": "table1"},
-        "few": {"kind": "spends", "title": "Few", "of": "table1", "spends": ["rdp C"]},
+        "every": {"kind": "epsilons", "title": "Every ε", "of": "table1"},
+        "few": {"kind": "epsilons", "title": "Few", "of": "table1", "accountants": ["rdp C"]},
     }
-    whole = resolve_tables(tables, {"spends": {"spends": ["moments C", "pld C"]}})
-    every, few = (SpendsTable.model_validate(whole[name]) for name in ("every", "few"))
+    whole = resolve_tables(tables, {"accountants": {"accountants": ["moments C", "pld C"]}})
+    every, few = (EpsilonsTable.model_validate(whole[name]) for name in ("every", "few"))
     assert every.of == few.of == declared and list(every.runs()) == list(declared.runs())
-    assert [str(spend) for spend in every.spends] == ["moments, sensitivity C", "pld, sensitivity C"]
-    assert [str(spend) for spend in few.spends] == ["rdp, sensitivity C"]
-    assert SpendsTable.model_validate(every.model_dump()) == every
+    assert [str(selector) for selector in every.accountants] == [
+        "moments, sensitivity C",
+        "pld, sensitivity C",
+    ]
+    assert [str(selector) for selector in few.accountants] == ["rdp, sensitivity C"]
+    assert EpsilonsTable.model_validate(every.model_dump()) == every
 
 
 @pytest.mark.parametrize(
@@ -78,7 +81,7 @@ def test_a_companion_holds_the_table_that_it_names_and_the_defaults_of_its_kind(
     ],
 )
 def test_a_companion_of_what_is_no_table_of_accuracies_is_refused(declared, of, words):
-    every = {"kind": "spends", "title": "Every ε", "of": of, "spends": ["moments C"]}
+    every = {"kind": "epsilons", "title": "Every ε", "of": of, "accountants": ["moments C"]}
     tables = {"table1": declared.model_dump(), "every": every}
     with pytest.raises(BadInput, match=words):
         parse(Paper.model_validate, tiny_paper("small", {}, tables=tables), "paper.yaml")

@@ -85,7 +85,7 @@ def test_deltas_that_differ_between_rows_stand_before_each_row(joint_results, jo
 
 def test_a_ledger_without_the_epsilon_that_a_column_is_read_at_is_named(joint_results, joint):
     data = joint.model_dump()
-    data["columns"]["dp"]["spends"]["client"] = "moments C"
+    data["columns"]["dp"]["accountants"]["client"] = "moments C"
     table = table_of(joint_results, AccuracyTable.model_validate(data))
     assert lines(table)["Photographs"][1] == f"{numbers.NONE} (42)"
     assert "The ledger of photos_dp holds no ε (moments, sensitivity C)." in table.details
@@ -96,8 +96,8 @@ def test_a_ledger_without_the_epsilon_that_a_column_is_read_at_is_named(joint_re
 @pytest.mark.parametrize(
     "path, value, words",
     [
-        (("columns", "dp", "spends", "instance"), "moments C", "sequential or parallel"),
-        (("columns", "dp", "spends", "client"), "parallel moments C", "sum, upload or no accounting"),
+        (("columns", "dp", "accountants", "instance"), "moments C", "sequential or parallel"),
+        (("columns", "dp", "accountants", "client"), "parallel moments C", "sum, upload or no accounting"),
         (("rows", 0, "runs"), {"dp": "photos_dp"}, "exactly the columns dp, dpsgd, bdp"),
         (("rows", 0, "published"), {"pd": 0.4}, "some of the columns dp, dpsgd, bdp"),
         (("rows", 0, "budgets"), {"client": {"epsilon": 1, "delta": 0.1}}, "client, instance"),

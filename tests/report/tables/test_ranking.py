@@ -16,7 +16,7 @@ RANKING = {
     "match": "n100_*",
     "keys": ["server.learning_rate", "no.such"],
     "columns": [
-        {"name": "accuracy_within", "label": "DP", "spend": "moments C", "within": 6.0},
+        {"name": "accuracy_within", "label": "DP", "accountant": "moments C", "within": 6.0},
         "accuracy_last",
         "round",
     ],
@@ -61,8 +61,8 @@ def test_a_ranking_of_nothing_says_what_was_looked_for(searched):
 @pytest.mark.parametrize(
     "changed, words",
     [
-        ({"columns": [{"name": "epsilon"}]}, "epsilon: found nothing, allowed: epsilon with spend"),
-        ({"columns": [{"name": "gamma", "spend": "moments C"}]}, "gamma with nothing"),
+        ({"columns": [{"name": "epsilon"}]}, "epsilon: found nothing, allowed: epsilon with selector"),
+        ({"columns": [{"name": "gamma", "accountant": "moments C"}]}, "gamma with nothing"),
         ({"columns": ["gain_last"]}, "found gain_last, allowed: these with a reference"),
         ({"lines": [{"run": "half", "label": "a half"}]}, "allowed: lines, or match"),
         ({"columns": ["magic"]}, "columns.0.name: found 'magic'; input should be 'accuracy_last'"),

@@ -23,13 +23,13 @@ TENSOR = {"flips": "tensor", "clear_values": 500, "upload_bytes": 125 + 2000}
 LINES = [{"run": run, "label": f"γ = {gamma:g}"} for run, gamma in GAMMAS.items()]
 ACCURACIES = ["accuracy_last", "accuracy_best_drawn"]
 EPSILONS = [
-    {"name": "epsilon", "group": "ε of one bit", "label": "exact", "spend": "bit exact"},
-    {"name": "epsilon", "group": "ε of one bit", "label": "best order", "spend": "bit rdp"},
-    {"name": "epsilon", "group": "ε of one bit", "label": "Theorem 1", "spend": "bit theorem"},
-    {"name": "epsilon", "group": "ε of all bits", "label": "uploads seen", "spend": "bits rdp"},
-    {"name": "epsilon", "group": "ε of all bits", "label": "sum seen", "spend": "sum bits rdp"},
-    {"name": "epsilon", "group": "ε of a client", "label": "uploads seen", "spend": "all rdp"},
-    {"name": "epsilon", "group": "ε of a client", "label": "sum seen", "spend": "sum all rdp"},
+    {"name": "epsilon", "group": "ε of one bit", "label": "exact", "accountant": "bit exact"},
+    {"name": "epsilon", "group": "ε of one bit", "label": "best order", "accountant": "bit rdp"},
+    {"name": "epsilon", "group": "ε of one bit", "label": "Theorem 1", "accountant": "bit theorem"},
+    {"name": "epsilon", "group": "ε of all bits", "label": "uploads seen", "accountant": "bits rdp"},
+    {"name": "epsilon", "group": "ε of all bits", "label": "sum seen", "accountant": "sum bits rdp"},
+    {"name": "epsilon", "group": "ε of a client", "label": "uploads seen", "accountant": "all rdp"},
+    {"name": "epsilon", "group": "ε of a client", "label": "sum seen", "accountant": "sum all rdp"},
 ]
 NBAFL = ("nbafl_document", "nbafl_repository", "nbafl_bare")
 SENT = ["numbers_sent", "clear_values", "upload_bytes", "float32_bytes", "times_smaller"]

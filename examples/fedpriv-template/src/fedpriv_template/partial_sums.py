@@ -15,7 +15,7 @@ from fedpriv.trace import Facts, Mechanism, Released, TraceColumn
 if TYPE_CHECKING:
     import torch
 
-    from fedpriv.account.spend import Curve
+    from fedpriv.account.statement import Curve
     from fedpriv.account.views import View
     from fedpriv.mechanisms.clipping import Bounded
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fedpriv.account.ledgers import Accountant
-from fedpriv.account.spend import Curve
+from fedpriv.account.statement import Curve
 
 if TYPE_CHECKING:
     from fedpriv.account.views import View

@@ -17,7 +17,7 @@ import numpy as np
 
 from fedpriv.account import pld, rdp
 from fedpriv.account.ledgers import Accountant
-from fedpriv.account.spend import Curve
+from fedpriv.account.statement import Curve
 from fedpriv.errors import BadInput, short_repr
 from fedpriv_studies.correlated import MATRICES, Matrix, Turns, not_read, told
 

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.legend import Legend
 from matplotlib.text import Text
 
-from fedpriv.account.spend import legend
+from fedpriv.account.statement import legend
 from fedpriv.paper.figures import AxesPair, FigureSpec, RoundsFigure
 from fedpriv.report import claims
 from fedpriv.report.figures import looks, notes, rounds

@@ -58,7 +58,7 @@ def curve_meaning(label: str, accountant: str = "") -> str:
 
 def of_curves(declared: LinesFigure) -> list[dict[str, Any]]:
     """Return the looks of the curves of a panel."""
-    accountants = [spend.accountant for spend in declared.spends.values()] or [""]
+    accountants = [selector.accountant for selector in declared.accountants.values()] or [""]
     if len(declared.lines) > 1:  # a colour tells runs apart, not accountants
         accountants = [""] * len(accountants)
     return looks(curve_meaning(label, one) for label in declared.lines.values() for one in accountants)

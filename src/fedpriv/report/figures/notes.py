@@ -37,12 +37,12 @@ def content(results: Results, declared: FigureSpec, caption: str) -> dict[str, A
         nothing = part.title and len(absent) == len(part.curves)
         missing += [part.title] if nothing else [f"{before}{curve.label}" for curve in absent]
         for curve in part.curves:
-            if curve.spend and curve not in absent and curve_rows(results, curve).empty:
-                uncounted.append(f"{before}{curve.label} ({curve.spend})")
+            if curve.selector and curve not in absent and curve_rows(results, curve).empty:
+                uncounted.append(f"{before}{curve.label} ({curve.selector})")
     # The status of every ε, and what the runs rest on; nothing of the ε that are not drawn.
     notes = [
         *meanings(results, parts),
-        *accountings(curve.spend for curve in curves if curve.spend),
+        *accountings(curve.selector for curve in curves if curve.selector),
         *accounting_notes(drawn, used.rounds),
         *footnotes(replace(used, epsilons=used.epsilons.iloc[:0])),
         *preset_notes(used.runs, missing),
@@ -65,7 +65,7 @@ def figure_markdown(content: Mapping[str, Any], name: str) -> str:
 
 def curve_rows(results: Results, curve: DrawnRun) -> pd.DataFrame:
     """Return the rows that hold the ε of a curve, if it is of one."""
-    return ledger_rows(results, curve.run, curve.spend) if curve.spend else results.epsilons.iloc[:0]
+    return ledger_rows(results, curve.run, curve.selector) if curve.selector else results.epsilons.iloc[:0]
 
 
 def meanings(results: Results, parts: Iterable[AxesPair]) -> list[str]:
@@ -76,7 +76,7 @@ def meanings(results: Results, parts: Iterable[AxesPair]) -> list[str]:
         for curve in part.read:
             for unit, delta in unique(curve_rows(results, curve), ("unit", "delta")):
                 own_words = curve.counted.accountant in curve.label.split()
-                label = curve.label if own_words else f"{curve.label} ({curve.spend})"
+                label = curve.label if own_words else f"{curve.label} ({curve.selector})"
                 labels.setdefault(f"unit {unit}, δ = {numbers.delta(delta)}", []).append(label)
         for meaning, some in labels.items():
             found.setdefault(f"{meaning}: {'; '.join(some)}.", []).append(part.title)

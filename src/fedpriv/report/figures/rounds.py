@@ -8,7 +8,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, MultipleLocator, NullFormatter
 
-from fedpriv.account.spend import mark_epsilon
+from fedpriv.account.statement import mark_epsilon
 from fedpriv.paper.figures import AxesPair, DrawnRun, RoundsFigure
 from fedpriv.report.figures.looks import GREY, Label, color_of, of_curves
 from fedpriv.report.metrics import METRICS
@@ -53,7 +53,9 @@ def draw_rounds(axes: Axes, results: Results, declared: RoundsFigure, part: Axes
     if not axes.has_data():
         return []
     # The vertical axis has the name of the quantity; of an ε with the unit that it protects.
-    meant = [meaning(ledger_rows(results, curve.run, curve.counted)) for curve in part.curves if curve.spend]
+    meant = [
+        meaning(ledger_rows(results, curve.run, curve.counted)) for curve in part.curves if curve.selector
+    ]
     units = sorted({str(one["unit"]) for one in meant if one})
     unit = " and ".join(LEVEL_WORDS.get(one, one) for one in units)
     name = METRICS["accuracy" if declared.quantity in PERCENT else declared.quantity].axis
@@ -71,7 +73,9 @@ def draw_rounds(axes: Axes, results: Results, declared: RoundsFigure, part: Axes
 
 def delta_text(results: Results, part: AxesPair) -> str:
     """Return the δ of the ε that a panel draws, if they have one."""
-    each = [ledger_rows(results, curve.run, curve.spend)["delta"] for curve in part.curves if curve.spend]
+    each = [
+        ledger_rows(results, curve.run, curve.selector)["delta"] for curve in part.curves if curve.selector
+    ]
     found = set().union(*each)
     return f"δ = {delta(found.pop())}" if len(found) == 1 else ""
 
@@ -136,13 +140,15 @@ def quantity_by_seed(results: Results, curve: DrawnRun, quantity: str) -> pd.Dat
         return pd.DataFrame()
     if quantity not in (*PERCENT, *LOGARITHMIC):
         return METRICS[quantity].factor * by_round(evaluated(results, curve.run, quantity))
-    if curve.spend is None:
+    if curve.selector is None:
         return 100 * by_round(evaluated(results, curve.run, drawn=quantity == "drawn_accuracy"))
     if quantity == "growth":
         # On a logarithmic axis there is no place for what did not grow yet.
-        grown = growth(results, curve.run, curve.spend).iloc[1:]
+        grown = growth(results, curve.run, curve.selector).iloc[1:]
         return grown.where(grown > 0).dropna(how="all")
-    return ledger_rows(results, curve.run, curve.spend).pivot(index="round", columns="seed", values="epsilon")
+    return ledger_rows(results, curve.run, curve.selector).pivot(
+        index="round", columns="seed", values="epsilon"
+    )
 
 
 def band(axes: Axes, seeds: pd.DataFrame, **style: Any) -> None:

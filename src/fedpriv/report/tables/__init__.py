@@ -9,12 +9,12 @@ from fedpriv.report import render
 from fedpriv.report.claims import caption
 from fedpriv.report.results import Results
 from fedpriv.report.tables.accuracy import accuracy_table
-from fedpriv.report.tables.epsilons import audits_table, spends_table
+from fedpriv.report.tables.epsilons import audits_table, epsilons_table
 from fedpriv.report.tables.runs import runs_table
 
 TABLE_KINDS: dict[str, Callable[[Results, Any, str], render.PrintedTable]] = {
     "accuracy": accuracy_table,
-    "spends": spends_table,
+    "epsilons": epsilons_table,
     "runs": runs_table,
     "python": lambda results, declared, name: declared.call(results, declared, name),
     "audits": audits_table,

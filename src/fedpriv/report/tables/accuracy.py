@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fedpriv.account.spend import attacker_accuracy, status
+from fedpriv.account.statement import attacker_accuracy, status
 from fedpriv.mechanisms.sampling import COHORTS
-from fedpriv.paper.spends import SPEND_COLUMNS, SpendSelector
+from fedpriv.paper.epsilons import SELECTOR_COLUMNS, EpsilonSelector
 from fedpriv.paper.tables import BASELINE, AccuracyTable, Cell, Row, full_title
 from fedpriv.report import numbers
 from fedpriv.report.metrics import METRICS
@@ -37,7 +37,7 @@ from fedpriv.report.numbers import (
     Number,
     instability,
     reach_verdict,
-    spend_words,
+    selector_words,
     tidy,
 )
 from fedpriv.report.reading import MEANING, READING, epsilon_at, ledger_rows, meaning, reading
@@ -48,7 +48,7 @@ from fedpriv.trace import EVALUATED
 
 KEY = ["table", "row", "column", "source", "quantity"]
 OF_CELL = ("verdict", "status", "stand_in_for", "cut", "run", "clients")
-LONG_COLUMNS = [*KEY, *STATISTIC, *OF_CELL, *SPEND_COLUMNS, *MEANING]
+LONG_COLUMNS = [*KEY, *STATISTIC, *OF_CELL, *SELECTOR_COLUMNS, *MEANING]
 WHOSE = {"": "ε", "client": "client ε", "instance": "example ε"}
 OK, NO_ROUND = "ok", "no round within the budget"
 NOTHING_SPENT = {"kind": "guarantee", "epsilon_status": status("guarantee")}
@@ -95,7 +95,7 @@ def accuracy_table(results: Results, declared: AccuracyTable, name: str) -> Prin
     cells = read_cells(results, declared)
     theirs, ours = blocks(declared, cells)
     used = results.of(*declared.runs())
-    spends = [spend for column in declared.columns.values() for spend in column.by_unit().values()]
+    selectors = [selector for column in declared.columns.values() for selector in column.by_unit().values()]
     baselines = {one.row.key: one for one in cells if one.column == BASELINE}
     lines = [
         {"row": one.row.key, "column": one.column, **line}
@@ -111,7 +111,7 @@ def accuracy_table(results: Results, declared: AccuracyTable, name: str) -> Prin
         tidy(name, LONG_COLUMNS, lines),
         theirs,
         [caveats(declared, cells, used)],
-        details=[*reading_notes(declared, cells), *accountings(spends), *footnotes(used)],
+        details=[*reading_notes(declared, cells), *accountings(selectors), *footnotes(used)],
         ours=ours,
         seeds=seed_lines(name, declared.metric, cells),
         cells=METRICS[declared.metric].noun,
@@ -131,8 +131,8 @@ def read_cell(results: Results, declared: AccuracyTable, row: Row, column: str) 
     read = reading(results, cell, declared.metric)
     spent = [Spent(level, read["round"] * 0.0, NOTHING_SPENT) for level in cell.free]
     for budget, way in zip(cell.within, ways_of_counting(cell), strict=True):
-        rows = ledger_rows(results, cell.run, budget.spend)
-        epsilons = epsilon_at(results, cell.run, budget.spend, read["round"])
+        rows = ledger_rows(results, cell.run, budget.selector)
+        epsilons = epsilon_at(results, cell.run, budget.selector, read["round"])
         delta = rows["delta"].iloc[0] if len(rows) else budget.delta
         spent.append(Spent(budget.unit, epsilons, way | meaning(rows), delta))
     state = NO_ROUND if any(read["value"].isna()) else OK
@@ -150,7 +150,8 @@ def read_cell(results: Results, declared: AccuracyTable, row: Row, column: str) 
 def ways_of_counting(cell: Cell) -> list[Number]:
     """Return the way of counting of each budget, by column."""
     return [
-        spend_words(budget.spend) | ({"unit": budget.unit} if budget.unit else {}) for budget in cell.within
+        selector_words(budget.selector) | ({"unit": budget.unit} if budget.unit else {})
+        for budget in cell.within
     ]
 
 
@@ -350,7 +351,9 @@ def reading_notes(declared: AccuracyTable, cells: Sequence[ReadCell]) -> list[st
     names: dict[str, list[str]] = {}
     for name, label in labels.items():
         column = declared.columns[name]
-        means = {level: counting_text(cells, name, level, spend) for level, spend in column.by_unit().items()}
+        means = {
+            level: counting_text(cells, name, level, selector) for level, selector in column.by_unit().items()
+        }
         if "" in means:
             other = declared.labels.get(column.within)
             budget = f"the ε published for {other}" if other else "the published budget"
@@ -365,11 +368,11 @@ def reading_notes(declared: AccuracyTable, cells: Sequence[ReadCell]) -> list[st
     for one in cells:
         for budget, spent in zip(one.cell.within, one.spent, strict=False):
             if "epsilon_status" not in spent.meaning:
-                notes.append(f"The ledger of {one.cell.run} holds no ε ({budget.spend}).")
+                notes.append(f"The ledger of {one.cell.run} holds no ε ({budget.selector}).")
     return notes + ([SEARCHED.format(declared.searched)] if declared.searched else [])
 
 
-def counting_text(cells: Sequence[ReadCell], column: str, level: str, spend: SpendSelector) -> str:
+def counting_text(cells: Sequence[ReadCell], column: str, level: str, selector: EpsilonSelector) -> str:
     """Way of counting an ε, with its meaning in the ledgers of a column's runs."""
     every = [spent for one in cells if one.column == column for spent in one.spent if spent.level == level]
     there = [spent.meaning for spent in every if "relation" in spent.meaning]
@@ -381,8 +384,8 @@ def counting_text(cells: Sequence[ReadCell], column: str, level: str, spend: Spe
             for name, words in zip(MEANING, (LEVELS, RELATIONS, laws), strict=False)
         )
         meant = f"; {unit}, {relation} neighbours, {law}"
-    are = " or ".join(sorted({line["epsilon_status"] for line in there})) or spend.kind
-    return f"{spend}; {are}{meant}"
+    are = " or ".join(sorted({line["epsilon_status"] for line in there})) or selector.kind
+    return f"{selector}; {are}{meant}"
 
 
 def caveats(declared: AccuracyTable, cells: Sequence[ReadCell], used: Results) -> str:

@@ -5,13 +5,13 @@ from functools import reduce
 
 import numpy as np
 
-from fedpriv.account.spend import attacker_accuracy
+from fedpriv.account.statement import attacker_accuracy
 from fedpriv.audit.finding import THREATS, Finding, broken_guarantees
-from fedpriv.paper.spends import SPEND_COLUMNS, SpendSelector
-from fedpriv.paper.tables import AuditsTable, LabelledRun, SpendsTable, full_title
+from fedpriv.paper.epsilons import SELECTOR_COLUMNS, EpsilonSelector
+from fedpriv.paper.tables import AuditsTable, EpsilonsTable, LabelledRun, full_title
 from fedpriv.report import numbers
 from fedpriv.report.notes import LEVELS, RELATIONS, accountings, footnotes, preset_notes, stand_ins
-from fedpriv.report.numbers import STATISTIC, Number, display_frame, spend_words, tidy
+from fedpriv.report.numbers import STATISTIC, Number, display_frame, selector_words, tidy
 from fedpriv.report.reading import MEANING, epsilon_at, ledger_rows, meaning
 from fedpriv.report.render import PrintedTable
 from fedpriv.report.results import Results, rows_of
@@ -94,13 +94,13 @@ def audit_title(audit: str) -> str:
     return audit.replace("_", " ")
 
 
-OF_SPEND = ("run", "delta", *SPEND_COLUMNS, *MEANING)
-SPEND_TABLE_COLUMNS = ["table", "row", "column", "quantity", *STATISTIC, *OF_SPEND]
+OF_EPSILON = ("run", "delta", *SELECTOR_COLUMNS, *MEANING)
+EPSILONS_TABLE_COLUMNS = ["table", "row", "column", "quantity", *STATISTIC, *OF_EPSILON]
 CELLS = "Cells: ε, and in brackets the accuracy (%) of a membership attack that it leaves, uniform prior."
 MATCHING = "A fair comparison has equal sensitivity: remove_sum goes with C, remove_mean with 2C."
 
 
-def spends_table(results: Results, declared: SpendsTable, name: str) -> PrintedTable:
+def epsilons_table(results: Results, declared: EpsilonsTable, name: str) -> PrintedTable:
     """Return a line for every way of counting, a column for every place where the table was read."""
     of = declared.of
     base = read_cells(results, of)
@@ -115,13 +115,16 @@ def spends_table(results: Results, declared: SpendsTable, name: str) -> PrintedT
         heads.append((heading, f"{of.columns[place.column].label}, round {at}"))
 
     # A way of counting that no run here has is no line, unless there is no other.
-    counted = {spend: [spend_numbers(results, place, spend) for place in places] for spend in declared.spends}
-    counted = {spend: found for spend, found in counted.items() if any(found)} or counted
+    counted = {
+        selector: [epsilon_numbers(results, place, selector) for place in places]
+        for selector in declared.accountants
+    }
+    counted = {selector: found for selector, found in counted.items() if any(found)} or counted
     both, shown = any(row.budgets for row in of.rows), []
-    for spend, found in counted.items():
+    for selector, found in counted.items():
         lines = [line for some in found for line in some if line["unit"] != "none"]
-        header = {"ε counted by": str(spend)}
-        header["Status"] = "; ".join(dict.fromkeys(line["epsilon_status"] for line in lines)) or spend.kind
+        header = {"ε counted by": str(selector)}
+        header["Status"] = "; ".join(dict.fromkeys(line["epsilon_status"] for line in lines)) or selector.kind
         header["Neighbours"] = ", ".join(
             RELATIONS[one] for one in sorted({line["relation"] for line in lines})
         )
@@ -135,22 +138,22 @@ def spends_table(results: Results, declared: SpendsTable, name: str) -> PrintedT
     title = full_title(declared) + stand_ins(used.runs)
     by_place = zip(*counted.values(), strict=True)
     lines = [line for found in by_place for some in found for line in some]
-    long = tidy(name, SPEND_TABLE_COLUMNS, lines)
+    long = tidy(name, EPSILONS_TABLE_COLUMNS, lines)
     missing = [run for run in of.runs() if not results.has(run)]
     details = [*accountings(counted), *reading_notes(of, base), *footnotes(used)]
     details += preset_notes(used.runs, missing)
     return PrintedTable(name, title, long, display_frame(shown), [CELLS, MATCHING], details=details)
 
 
-def spend_numbers(results: Results, place: ReadCell, spend: SpendSelector) -> list[Number]:
+def epsilon_numbers(results: Results, place: ReadCell, selector: EpsilonSelector) -> list[Number]:
     """Return an ε, and what it leaves to an attacker, at the rounds of `place`; nothing if not counted."""
     run = place.cell.run
-    rows = ledger_rows(results, run, spend)
+    rows = ledger_rows(results, run, selector)
     if rows.empty:
         return []
-    epsilons = epsilon_at(results, run, spend, place.read["round"])
+    epsilons = epsilon_at(results, run, selector, place.read["round"])
     key = {"row": place.row.key, "column": place.column, "run": run}
-    key |= spend_words(spend) | meaning(rows, "delta")
+    key |= selector_words(selector) | meaning(rows, "delta")
     return [
         key | {"quantity": "epsilon", "sample": epsilons},
         key | {"quantity": "attacker_accuracy", "sample": epsilons.map(attacker_accuracy)},

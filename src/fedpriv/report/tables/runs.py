@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from fedpriv.paper.epsilons import SELECTOR_COLUMNS, EpsilonSelector
 from fedpriv.paper.metrics import COLUMNS as NEEDS
-from fedpriv.paper.spends import SPEND_COLUMNS, SpendSelector
 from fedpriv.paper.tables import Cell, EpsilonBudget, LabelledRun, RunColumn, RunsTable, full_title
 from fedpriv.report import numbers
 from fedpriv.report.metrics import METRICS
@@ -27,7 +27,7 @@ class TableColumn(NamedTuple):
     quantity: str
     read: Callable[[Results, str], Sample]
     show: Callable[[Sample], str]
-    spend: SpendSelector | None = None  # whose ε it is, or that it is read within
+    selector: EpsilonSelector | None = None  # whose ε it is, or that it is read within
 
     @property
     def name(self) -> str:
@@ -57,14 +57,14 @@ def number_column(declared: RunColumn, reference: str) -> TableColumn:
         return found - metric.read(results, Cell(reference), *arguments) if gain else found
 
     group = declared.group or ("Difference (points)" if gain else metric.group)
-    spent_label = str(declared.spend) if declared.spend and not declared.within else ""
-    label = declared.label or (LABELS[measure] if known else metric.label or spent_label)
-    return TableColumn(group, label, declared.name, read, metric.show, declared.spend)
+    own_label = str(declared.accountant) if declared.accountant and not declared.within else ""
+    label = declared.label or (LABELS[measure] if known else metric.label or own_label)
+    return TableColumn(group, label, declared.name, read, metric.show, declared.accountant)
 
 
 def round_column(of: RunColumn) -> TableColumn:
     """Return the column of the rounds at which a column of accuracies is read."""
-    budget = (EpsilonBudget("", of.spend, of.within, 0.0),) if of.spend and of.within else ()
+    budget = (EpsilonBudget("", of.accountant, of.within, 0.0),) if of.accountant and of.within else ()
     metric, label = METRICS["round"], of.label or ("" if budget else LABELS["last"])
     return TableColumn(
         metric.group,
@@ -75,7 +75,7 @@ def round_column(of: RunColumn) -> TableColumn:
     )
 
 
-RUN_COLUMNS = ["table", "row", "run", "column", "quantity", *STATISTIC, "delta", *SPEND_COLUMNS, *MEANING]
+RUN_COLUMNS = ["table", "row", "run", "column", "quantity", *STATISTIC, "delta", *SELECTOR_COLUMNS, *MEANING]
 HOW_READ = (
     "Accuracy, last round: of all clients. Best round of sampled clients: as the authors' code prints it; "
     "the test split itself chooses the round. Where all clients hold the server's weights, both are of these."
@@ -157,16 +157,17 @@ def counting_notes(columns: Iterable[TableColumn], found: Sequence[Number]) -> I
         for one in dict.fromkeys(meant.values()):
             rows = ", ".join(row for row, other in meant.items() if other == one)
             of = f" of {rows}" * (len(set(meant.values())) > 1)
-            columns_of.setdefault(one, []).append(f"{column.label} ({column.spend}){of}")
+            columns_of.setdefault(one, []).append(f"{column.label} ({column.selector}){of}")
     yield from (f"ε {'; '.join(labels)}: {meant}." for meant, labels in columns_of.items())
-    yield from accountings(column.spend for column in epsilons if column.spend)
+    yield from accountings(column.selector for column in epsilons if column.selector)
 
 
 def comparison_notes(declared: RunsTable, chosen: Sequence[LabelledRun]) -> Iterator[str]:
     """Yield the notes that say at which round accuracies are read, and against what."""
     for one in declared.columns:
         if one.name == "accuracy_within":
-            yield f"{one.label}: at the last evaluated round before ε ({one.spend}) exceeds {one.within:g}."
+            epsilon = f"ε ({one.accountant})"
+            yield f"{one.label}: at the last evaluated round before {epsilon} exceeds {one.within:g}."
     if declared.reference:
         yield f"Differences: points over {declared.reference}, paired by seed."
     if any(one.name == "accuracy_best_drawn" for one in declared.columns):
