@@ -10,7 +10,7 @@ from fedpriv.workflow.rules import command, plan_digest, planned
 
 min_version("9.19")
 
-# A given --configfile replaces this one: laid over it, it would inherit the demo's stand-ins.
+# A given --configfile replaces this one: laid over it, it would inherit the demo's substitutes.
 if "preset" not in config:
 
     configfile: "config/demo.yaml"

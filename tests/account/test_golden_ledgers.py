@@ -23,7 +23,7 @@ DELTAS = Deltas(delta=1e-5, instance_delta=1e-6)
 PINNED = 1  # the version of accounts whose numbers they are
 ROUNDS, CLIENTS = 12, 10
 OF_STUDIES = ("dp_ftrl, in turn, tree", "dp_ftrl, in turn, banded", "dp_ftrl, everybody")
-KEY = ["accounting", "accountant", "composition", "distance", "sensitivity", "relation", "unit", "unmet"]
+KEY = ["accounting", "accountant", "composition", "distance", "sensitivity", "relation", "unit", "violation"]
 
 
 def distances(steps: int = 0, bound: float = 1.0) -> dict[str, np.ndarray]:

@@ -57,9 +57,9 @@ def test_with_clipped_examples_epsilon_is_that_of_the_library_for_all_steps_comp
 def test_only_twice_the_bound_is_certified_where_the_mean_is_clipped(make_instances) -> None:
     sequential, parallel = both(make_instances(rounds=5, per_example=False))
     for accountant in (moments, rdp, pld):
-        met = {curve.sensitivity: not curve.unmet for curve in accountant.curves(parallel, DELTA)}
+        met = {curve.sensitivity: not curve.violation for curve in accountant.curves(parallel, DELTA)}
         assert met == {"C": False, "2C": True}
-        assert not any(not curve.unmet for curve in accountant.curves(sequential, DELTA))
+        assert not any(not curve.violation for curve in accountant.curves(sequential, DELTA))
 
 
 # --- estimates ---------------------------------------------------------------------------------------------

@@ -60,7 +60,7 @@ def test_fixed_cohorts_are_accounted_for_replaced_clients_by_rdp_alone(make_trac
     view = server_views(checked_trace(make_trace(law="fixed", rounds=3)), {})[0]
     (curve,) = rdp.curves(view, DELTA)
     assert pld.curves(view, DELTA) == []
-    assert (curve.relation, curve.sensitivity, curve.unmet) == ("replace_one", "2C", "")
+    assert (curve.relation, curve.sensitivity, curve.violation) == ("replace_one", "2C", "")
 
 
 @pytest.mark.parametrize("sensitivity", ["C", "2C"])

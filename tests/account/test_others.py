@@ -194,7 +194,10 @@ NEGATIVE = {"noise_multiplier": -1.0}
         (lambda: foreign.from_flower(**FLOWER | SHARES | {"largest_share": 0.1}), "found 0.1, allowed: 0.2"),
         (lambda: foreign.from_flower(**FLOWER | SHARES | {"fewest_replies": 6}), "found 6, allowed: 1 to 5"),
         (lambda: foreign.from_opacus([(1.0, 0.3, 9)], poisson_sampling=False), "found sampling rates 0.3"),
-        (lambda: ledger(foreign.from_tff(**TFF).assign(unmet=3), DELTA), "unmet: found 3, allowed: a text"),
+        (
+            lambda: ledger(foreign.from_tff(**TFF).assign(violation=3), DELTA),
+            "violation: found 3, allowed: a text",
+        ),
     ],
 )
 def test_settings_that_there_cannot_be_are_one_line(call, line):

@@ -17,19 +17,21 @@ def test_an_infinite_epsilon_leaves_the_attacker_certain() -> None:
 def test_a_spend_prints_everything_that_gives_it_meaning_and_knows_its_attackers_accuracy() -> None:
     words = {"unit": "client", "relation": "replace_one", "sampling_law": "fixed", "accountant": "bayesian"}
     words |= {"composition": "panel", "distance": "remove_mean", "accounting": "sum"}
-    statement = PrivacyStatement(5.0, 1e-5, **words, kind="guarantee", unmet="cohorts have a fixed size")
+    statement = PrivacyStatement(5.0, 1e-5, **words, kind="guarantee", violation="cohorts have a fixed size")
     assert all(word in str(statement) for word in ("ε = 5", "1e-05", *words.values()))
     assert "not a guarantee: cohorts have a fixed size" in str(statement)
     assert statement.attacker_accuracy == pytest.approx(0.9933, abs=5e-5)
 
 
 @pytest.mark.parametrize("kind", STATUSES)
-@pytest.mark.parametrize("unmet", ["", "cohorts have a fixed size"])
-def test_nothing_is_called_a_guarantee_but_a_guarantee_whose_assumptions_hold(kind: str, unmet: str) -> None:
-    said = status(kind, unmet)
-    assert (said == "guarantee") == (kind == "guarantee" and not unmet)
+@pytest.mark.parametrize("violation", ["", "cohorts have a fixed size"])
+def test_nothing_is_called_a_guarantee_but_a_guarantee_whose_assumptions_hold(
+    kind: str, violation: str
+) -> None:
+    said = status(kind, violation)
+    assert (said == "guarantee") == (kind == "guarantee" and not violation)
     assert said.startswith(("guarantee", "not a guarantee: ", "estimate", "nominal"))
-    assert said.endswith(unmet) or kind == "counterfactual"
+    assert said.endswith(violation) or kind == "counterfactual"
 
 
 def test_each_unit_has_its_own_delta() -> None:

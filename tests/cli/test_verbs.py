@@ -64,7 +64,7 @@ def test_a_run_ends_with_what_the_ledger_of_its_trace_says(changes, words, fedpr
     }
     assert all(
         ("status" in one)
-        and (one["status"] == "guarantee") == (one["unmet"] == "" and one["kind"] == "guarantee")
+        and (one["status"] == "guarantee") == (one["violation"] == "" and one["kind"] == "guarantee")
         for one in counted
     )
 

@@ -143,7 +143,7 @@ PRESET = {
     "seeds": 2,
     "mirrors": ["nowhere"],
     "only": ["p*"],
-    "stand_ins": {"mnist": "digits"},
+    "substitutes": {"mnist": "digits"},
     "patches": {"tiny/*": {"rounds": 4, "probe": {"clients": 1}}},
     "speed": Speed().model_dump(),
 }

@@ -66,7 +66,7 @@ def changed(path, value):
 
 
 def test_the_paper_preset_runs_every_run_as_declared(paper):
-    assert not paper.preset.patches and not paper.preset.stand_ins
+    assert not paper.preset.patches and not paper.preset.substitutes
     assert {name: set(runs) for name, runs in paper.runs.items()} == {
         name: set(declared.runs) for name, declared in paper.papers.items()
     }
@@ -120,13 +120,13 @@ def test_a_patch_lies_over_a_run_that_lies_over_its_parts_that_lie_over_the_defa
     assert (run.dataset, run.rounds, run.validation, run.evaluate_every) == ("mnist", 3, 6, 8)
 
 
-def test_a_stand_in_takes_the_place_of_the_dataset_and_is_named_in_the_labels(plan_of):
-    plan = plan_of({"stand_ins": {"mnist": "digits"}})
+def test_a_substitute_takes_the_place_of_the_dataset_and_is_named_in_the_labels(plan_of):
+    plan = plan_of({"substitutes": {"mnist": "digits"}})
     assert plan.datasets() == ["digits"]
     assert plan.labels("small", "plain") == {
         "paper": "small",
         "preset": "test",
-        "data": {"stand_in_for": "mnist"},
+        "data": {"substitute_for": "mnist"},
         "account": plan.runs["small"]["plain"].account.model_dump(),
     }
 
@@ -170,7 +170,7 @@ def test_a_law_that_deals_by_writer_needs_data_with_writers(plan_of):
         ({"patches": {"nosuch": {}}}, ("patches", "nosuch", "small/plain, small/private")),
         ({"patches": {"*": {"rounds": -1}}}, ("small.runs.plain", "rounds", "-1")),
         ({"patches": {"*": {"scheme": {"name": "magic"}}}}, ("scheme", "magic", "client_dp")),
-        ({"stand_ins": {"mnist": "letters"}}, ("dataset", "letters", "digits")),
+        ({"substitutes": {"mnist": "letters"}}, ("dataset", "letters", "digits")),
     ],
 )
 def test_a_wrong_preset_is_refused_in_one_line_naming_the_key(plan_of, preset, words):

@@ -177,7 +177,7 @@ def test_a_run_on_data_of_ones_own_is_trained_and_says_so(tmp_path, monkeypatch)
     sha256 = hashlib.sha256((tmp_path / "mine.npz").read_bytes()).hexdigest()
     assert told["data"]["name"] == f"mine.npz (sha256 {sha256[:16]})"
     assert told["config"]["dataset"] == {"npz": "mine.npz", "sha256": sha256}
-    assert told["data"]["stand_in_for"] is None and told["data"]["train"] == 24
+    assert told["data"]["substitute_for"] is None and told["data"]["train"] == 24
     plan = load_preset(tmp_path / "config/tiny.yaml")
     assert list(plan.own_data()) == plan.datasets() == [f"npz-{sha256[:16]}"]
 

@@ -79,9 +79,9 @@ def test_results_that_were_not_collected_are_refused(tmp_path, content):
         load_results(tmp_path)
 
 
-def test_a_stand_in_is_told(tmp_path):
-    run = write_run(tmp_path, "n100_dp", 0, scheme="client_dp", stand_in_for="mnist")
-    assert set(load_results(collect([run], tmp_path)).runs["stand_in_for"]) == {"mnist"}
+def test_substitute_data_are_named(tmp_path):
+    run = write_run(tmp_path, "n100_dp", 0, scheme="client_dp", substitute_for="mnist")
+    assert set(load_results(collect([run], tmp_path)).runs["substitute_for"]) == {"mnist"}
 
 
 def test_how_clients_were_sampled_and_the_sampling_law_of_an_epsilon_stand_apart(tmp_path):

@@ -55,7 +55,7 @@ def verdict(declared, published, values=(0.45, 0.5, 0.55), std=None, status="ok"
     """Return the verdict on what is published, where these are our values by seed."""
     read = pd.DataFrame({"round": 1, "value": values})
     cell = Cell("n100_dp", published=published, published_std=std)
-    facts = {"stand_in_for": "", "cut": ""} | facts
+    facts = {"substitute_for": "", "cut": ""} | facts
     return cell_verdict(
         declared, ReadCell(declared.rows[0], "dp", cell, status, unstable, read, (), facts), None
     )
@@ -67,7 +67,7 @@ def test_a_published_accuracy_is_judged_as_the_claim_that_it_is_reached(declared
     words = [verdict(declared, published) for published in edges]
     assert words == ["reached", "undecided", "undecided", "not reached"]
     assert verdict(declared, 0.3, [0.5]) == "undecided (one seed)"
-    assert verdict(declared, 0.3, stand_in_for="mnist") == "not judged: substitute data"
+    assert verdict(declared, 0.3, substitute_for="mnist") == "not judged: substitute data"
     assert verdict(declared, 0.3, cut="60 of 300 rounds") == "not judged: cut by the preset"
     assert verdict(declared, 0.3, unstable="unstable: rises") == "unstable: rises"
     assert verdict(declared, 0.3, [0.5, float("-inf")]) == "diverged"
@@ -125,7 +125,7 @@ def test_an_accuracy_of_another_network_is_held_against_its_own_baseline(runs, d
 
 def test_on_data_that_stand_in_no_published_accuracy_is_judged(runs, declared, tmp_path):
     results = load_results(runs)
-    other = replace(results, runs=results.runs.assign(stand_in_for="mnist"))
+    other = replace(results, runs=results.runs.assign(substitute_for="mnist"))
     table = accuracy_table(other, declared, "table1")
     (tmp_path / "tables").mkdir()
     table.tidy.to_csv(tmp_path / "tables/table1.csv", index=False)

@@ -236,7 +236,7 @@ def test_a_misspelt_run_is_named_before_anything_is_read(name):
 @pytest.mark.parametrize("name", CHECKS)
 def test_accuracies_on_data_that_stand_in_are_never_judged_and_accounts_always_are(results, name):
     check, runs = CHECKS[name]
-    outcome = outcome_of(replace(results, runs=results.runs.assign(stand_in_for="mnist")), check, **runs)
+    outcome = outcome_of(replace(results, runs=results.runs.assign(substitute_for="mnist")), check, **runs)
     if name in ("growth", "epsilon", "bytes"):
         assert outcome.margins == pytest.approx(outcome_of(results, check, **runs).margins)
         assert not outcome.instead
@@ -295,5 +295,5 @@ def test_a_claim_may_be_about_whatever_can_be_read_of_a_run(tmp_path):
     assert sent.margins == pytest.approx([0, 0]) and sent.measured == "1.0×"
     missing = outcome_of(results, "f1(a) >= 0.8", a="a")
     assert decision_of_margins(missing.margins) == "undecided" and missing.measured == "no f1"
-    other = replace(results, runs=results.runs.assign(stand_in_for="mnist"))
+    other = replace(results, runs=results.runs.assign(substitute_for="mnist"))
     assert outcome_of(other, "auroc(a) >= 0.8", a="a").instead == "not judged: substitute data"

@@ -8,7 +8,7 @@ from fedpriv.report import render
 from fedpriv.report.notes import settings_table
 from fedpriv.report.results import collect, load_results
 
-PHOTOS = {"data": "photos", "stand_in_for": "aptos", "note": "Of a network."}
+PHOTOS = {"data": "photos", "substitute_for": "aptos", "note": "Of a network."}
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def test_the_file_for_machines_has_a_column_for_every_setting(table, tmp_path):
     files = render.write_table_files(table, tmp_path / "runs")
     assert [file.name for file in files] == ["runs.csv", "runs.json", "runs.md"]
     found = pd.read_csv(files[0]).set_index("run")
-    assert found.loc["private", "scheme.name"] == "client_dp" and set(found["stand_in_for"]) == {"aptos"}
+    assert found.loc["private", "scheme.name"] == "client_dp" and set(found["substitute_for"]) == {"aptos"}
     assert set(found["seeds"]) == {2} and not any("±" in str(cell) for cell in found.to_numpy().ravel())
     header = files[0].read_text(encoding="utf-8").partition("\n")[0].split(",")
     assert len(header) == len(set(header))

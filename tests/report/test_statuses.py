@@ -67,9 +67,9 @@ def test_every_epsilon_of_a_seed_says_what_it_is(path):
         assert said.str.match(r"guarantee$|not a guarantee: \w|estimate").all()
 
 
-@pytest.mark.parametrize("kind", [*STATUSES, "unmet"])
+@pytest.mark.parametrize("kind", [*STATUSES, "violation"])
 def test_one_function_marks_all_but_a_guarantee(kind):
-    said = status("guarantee", "cohorts have a fixed size") if kind == "unmet" else status(kind)
+    said = status("guarantee", "cohorts have a fixed size") if kind == "violation" else status(kind)
     assert mark_epsilon("2.00", said) == {"guarantee": "2.00", "estimate": "2.00‡"}.get(kind, "2.00†")
     assert mark_epsilon("∞", said) == "∞" and numbers.epsilon_of_seeds([float("nan")], said) == numbers.NONE
     assert numbers.epsilon_of_seeds([2.0], said) == mark_epsilon("2.00", said) == f"2.00{MARKS[said[0]]}"

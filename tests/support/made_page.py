@@ -124,7 +124,7 @@ WIDE = {
 }
 RUNS = {
     "small": {
-        "n100_none": {"scheme": "none", "final": 0.97, "stand_in_for": "mnist"},
+        "n100_none": {"scheme": "none", "final": 0.97, "substitute_for": "mnist"},
         "n100_dp": {"scheme": "client_dp", "final": 0.9},
         "burst": {"scheme": "client_dp", "final": 0.1, "config": {"server": {"learning_rate": 99.0}}},
     },
@@ -139,7 +139,7 @@ PRESET = {
     "preset": "test",
     "papers": ["small", "wide"],
     "seeds": 2,
-    "stand_ins": {"mnist": "digits"},
+    "substitutes": {"mnist": "digits"},
     "patches": {"small/*": {"rounds": 20}},
 }
 

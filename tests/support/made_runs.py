@@ -77,7 +77,7 @@ CONFIGS: dict[str, dict[str, Any]] = {
 
 def told(met: bool) -> dict[str, object]:
     """Return what a ledger says of assumptions that are met, or of one that fails."""
-    return {"assumptions_met": met, "unmet": "" if met else "the size of a cohort is seen"}
+    return {"assumptions_met": met, "violation": "" if met else "the size of a cohort is seen"}
 
 
 def ledger_of(
@@ -122,7 +122,7 @@ def write_run(
     scale: float = 1.0,
     delta: float = 1e-3,
     data: str = "digits",
-    stand_in_for: str | None = None,
+    substitute_for: str | None = None,
     note: str = "",
     copies: int = 1,
     per_example_clip: bool = False,
@@ -206,7 +206,7 @@ def write_run(
             "train": 1437,
             "test": 360,
             "repetition": 1.0,
-            "stand_in_for": stand_in_for,
+            "substitute_for": substitute_for,
             "note": note,
         },
         "evaluated_on": "test",

@@ -37,7 +37,7 @@ PRESET = {
     "papers": ["tiny"],
     "seeds": 2,
     "only": ["p*"],
-    "stand_ins": {"mnist": "digits"},
+    "substitutes": {"mnist": "digits"},
     "speed": {"device": "cpu", "threads": 1},
 }
 

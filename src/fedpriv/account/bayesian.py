@@ -248,14 +248,14 @@ def _curve(view: View, distance: str, composition: str, cost: np.ndarray, delta:
         composition=composition,
         distance=distance,
         kind="estimate",
-        unmet=_unmet(view, distance),
+        violation=_violation(view, distance),
     )
 
 
-def _unmet(view: View, distance: str) -> str:
+def _violation(view: View, distance: str) -> str:
     """Return the assumption of an estimate by `distance` that fails; empty if all hold."""
-    if view.unmet or view.law == "fixed":
-        return view.unmet or FIXED
+    if view.violation or view.law == "fixed":
+        return view.violation or FIXED
     return "" if distance == view.distance else "the sum has another denominator"
 
 

@@ -138,7 +138,7 @@ WORDS: dict[str, Collection[str]] = {
 FLAGS = ("clip_private", "per_example_clip", "topped_up", "noise_in_sum", "noise_clipped", "repeated_rows")
 # The same in all rounds: nobody composes randomised response of several kinds.
 CONSTANT = ("gamma", "noisy_bits")
-READ = ("round", "mechanism", "unmet", *WORDS, *FLAGS, *NUMBERS)
+READ = ("round", "mechanism", "violation", *WORDS, *FLAGS, *NUMBERS)
 # What Opacus, Flower, TensorFlow Privacy and their accountants call some of these columns.
 ELSEWHERE = {
     **dict.fromkeys(("step", "steps", "num_steps", "iterations", "num_compositions", "count"), "releases"),
@@ -282,7 +282,7 @@ def _check_words(trace: Trace) -> None:
         if len(found) > 1 or found[0] not in allowed:
             raise wrong(name, ", ".join(found), f"one of {', '.join(allowed)}, the same in all rounds")
     kinds: dict[str, tuple[type, str]] = dict.fromkeys(FLAGS, (bool, "True or False"))
-    for name, (kind, words) in {**kinds, "unmet": (str, "a text, empty where nothing fails")}.items():
+    for name, (kind, words) in {**kinds, "violation": (str, "a text, empty where nothing fails")}.items():
         if others := [value for value in trace[name].tolist() if not isinstance(value, kind)]:
             raise wrong(name, short_repr(others[0]), words)
 
@@ -454,9 +454,9 @@ def complete(found: Columns) -> Columns:
         found["noise_in_sum"] = (found["upload_noise_std"] > 0) | (found["unit"] == "both")
     if "round" not in found or np.array_equal(numbers(found, "round", "1, 2, 3, ..."), np.arange(rounds)):
         found["round"] = np.arange(1, rounds + 1)
-    default(clip_private=False, releases=1, repeated_rows=False, unmet="")
-    unsaid = pd.isna(found["unmet"])  # as a CSV file has it
-    found["unmet"] = np.where(unsaid, "", found["unmet"].astype(object))
+    default(clip_private=False, releases=1, repeated_rows=False, violation="")
+    unsaid = pd.isna(found["violation"])  # as a CSV file has it
+    found["violation"] = np.where(unsaid, "", found["violation"].astype(object))
     # Those of bound, noise and multiplier that follow from the others.
     if "noise_multiplier" in found and "noise_std" not in found:
         default(clip_l2=1.0)

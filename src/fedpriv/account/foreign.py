@@ -90,10 +90,10 @@ def from_tff(
     """
     noise = _adaptive(noise_multiplier, clients_per_round, clipped_count_stddev, adaptive)
     facts = {"sampling_law": "poisson", "sampling_rate": clients_per_round / population, "releases": rounds}
-    unmet = (
+    violation = (
         "the norm of zeroing is a private statistic" if zeroing else "" if poisson_sampling else NOT_POISSON
     )
-    return pd.DataFrame([{"unit": "client", **facts, **noise, "unmet": unmet}])
+    return pd.DataFrame([{"unit": "client", **facts, **noise, "violation": violation}])
 
 
 def from_flower(
@@ -118,13 +118,13 @@ def from_flower(
     is no ε. Where clipping is adaptive no row is a guarantee: the noise is of the next round's clip.
     """
     noise = _adaptive(noise_multiplier, num_sampled_clients, clipped_count_stddev, adaptive)
-    unmet = "the noise is of the clipping norm of the next round" if adaptive else ""
+    violation = "the noise is of the clipping norm of the next round" if adaptive else ""
     if largest_share is None or fewest_replies is None:
-        noise, unmet = {"noise_multiplier": 0.0}, "a client's share of a mean is not known"
+        noise, violation = {"noise_multiplier": 0.0}, "a client's share of a mean is not known"
     else:
         noise["noise_multiplier"] /= _moved(num_sampled_clients, largest_share, fewest_replies)
     facts = {"sampling_law": "fixed", "population": population, "cohort_size": num_sampled_clients}
-    return pd.DataFrame([{"unit": "client", **facts, **noise, "releases": rounds, "unmet": unmet}])
+    return pd.DataFrame([{"unit": "client", **facts, **noise, "releases": rounds, "violation": violation}])
 
 
 def _moved(sampled: int, share: float, fewest: int) -> float:
@@ -160,8 +160,8 @@ def from_pfl(
     """
     facts = {"sampling_law": "poisson", "sampling_rate": sampling_probability * noise_scale}
     noise = {"noise_multiplier": noise_parameter * noise_scale, "releases": num_compositions}
-    unmet = NOT_POISSON if not poisson_sampling else "" if public_denominator else WEIGHTS_SEEN
-    return pd.DataFrame([{"unit": "client", **facts, **noise, "unmet": unmet}])
+    violation = NOT_POISSON if not poisson_sampling else "" if public_denominator else WEIGHTS_SEEN
+    return pd.DataFrame([{"unit": "client", **facts, **noise, "violation": violation}])
 
 
 def _adaptive(total: float, clients: float, count_std: float | None, adaptive: bool) -> dict[str, float]:

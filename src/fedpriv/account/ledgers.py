@@ -66,7 +66,7 @@ LEDGER = {
     "order": "float64",
     "attacker_accuracy": "float64",
     "assumptions_met": "bool",
-    "unmet": "str",
+    "violation": "str",
     "kind": "str",
 }
 
@@ -86,7 +86,7 @@ def ledger(
 
     An accountant has rows of the mechanisms that it can count, as the trace says what was released: of a
     mechanism that nobody can count there are none. A round without noise makes ε infinite from there on.
-    Where the clipping norm was itself taken from private data, or a trace says itself what is `unmet`, no row
+    Where the clipping norm was itself taken from private data, or a trace itself names a `violation`, no row
     meets its assumptions. Raises BadInput
     naming the column that is missing, makes no sense or is not known; `ignore` names those that say nothing
     about privacy.
@@ -110,7 +110,7 @@ def ledger(
         its = delta.of(view.unit)
         left = its - view.residual
         if left <= 0:
-            view, left = view._replace(unmet="δ does not pay for the rounds with more shares"), its
+            view, left = view._replace(violation="δ does not pay for the rounds with more shares"), its
         for accountant in ACCOUNTANTS.values():
             if accountant.counts(view):
                 found += [rows(curve, view, trace, its) for curve in accountant.curves(view, left)]
@@ -146,10 +146,10 @@ def least_statements(statements: Sequence[PrivacyStatement]) -> list[PrivacyStat
 def rows(curve: Curve, view: View | ResponseView, trace: Trace, delta: float) -> dict[str, np.ndarray]:
     """Return one curve of a trace as rows of a ledger, by column."""
     private = np.where(trace["clip_private"], "the clipping norm is a private statistic", "")
-    unmet = curve.unmet  # what fails in some round fails from there on
-    for texts in (private, trace["unmet"]):
+    violation = curve.violation  # what fails in some round fails from there on
+    for texts in (private, trace["violation"]):
         fails = texts != ""
-        unmet = np.where((fails.cumsum() > 0) & (unmet == ""), texts[fails.argmax()], unmet)
+        violation = np.where((fails.cumsum() > 0) & (violation == ""), texts[fails.argmax()], violation)
     columns = vars(curve) | {
         "round": trace["round"],
         "accounting": view.accounting,
@@ -157,8 +157,8 @@ def rows(curve: Curve, view: View | ResponseView, trace: Trace, delta: float) ->
         "sampling_law": view.law,
         "delta": delta,
         "attacker_accuracy": attacker_accuracy(curve.epsilon),
-        "assumptions_met": unmet == "",
-        "unmet": unmet,
+        "assumptions_met": violation == "",
+        "violation": violation,
     }
     kinds = {name: object if kind == "str" else kind for name, kind in LEDGER.items()}
     return {name: np.full(len(trace), columns[name], dtype=kind) for name, kind in kinds.items()}

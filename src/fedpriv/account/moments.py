@@ -164,7 +164,7 @@ def curves(view: View, delta: float) -> list[Curve]:
             seen = one.law == "seen"
             costs.append(seen_moment(rate, log_moment(1.0, noise)) if seen else log_moment(rate, noise))
         curve = view.curve(*best(view.running(np.array(costs)), delta), "moments", sensitivity)
-        found.append(replace(curve, unmet=FIXED) if view.law == "fixed" else curve)
+        found.append(replace(curve, violation=FIXED) if view.law == "fixed" else curve)
     return found
 
 

@@ -90,7 +90,7 @@ def epsilons(
             relation="replace_one",
             sampling_law="full",
             accountant="exact" if "exact" in name else "rdp",
-            unmet="the printed theorem loses a factor" if "printed" in name else "",
+            violation="the printed theorem loses a factor" if "printed" in name else "",
         )
         for name in READINGS
         if name in found
@@ -315,7 +315,7 @@ class ResponseView(NamedTuple):
     clients: int  # whose bits are in the sum, in the smallest round; 1 where single uploads are seen
     released: np.ndarray  # [T], how many of the bits that may differ were released by then
     revealed: bool  # True where no flip hides what neighbours differ in
-    unmet: str = ""  # the assumption of the reading that fails; empty if all hold
+    violation: str = ""  # the assumption of the reading that fails; empty if all hold
 
 
 def answers_at_random(trace: Trace) -> bool:
@@ -354,7 +354,7 @@ def response_views(trace: Trace) -> Iterator[ResponseView]:
             sensitivity="bit",
             released=rounds,
             revealed=bare,
-            unmet="" if coordinate else "the other bits of the tensor flip together",
+            violation="" if coordinate else "the other bits of the tensor flip together",
         )
         yield all_bits
         yield all_bits._replace(unit="client", sensitivity="all", revealed=all_bits.revealed or clear)
@@ -377,7 +377,7 @@ def curves(view: ResponseView, delta: float) -> list[Curve]:
                 accountant=name,
                 relation=RELATION,
                 sensitivity=view.sensitivity,
-                unmet=view.unmet,
+                violation=view.violation,
             )
         )
     return found

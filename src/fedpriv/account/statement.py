@@ -24,15 +24,15 @@ def attacker_accuracy(epsilon: float | np.ndarray) -> float | np.ndarray:
     return 1.0 / (1.0 + np.exp(-np.asarray(epsilon, dtype=np.float64)))[()]
 
 
-def status(kind: str, unmet: str = "") -> str:
+def status(kind: str, violation: str = "") -> str:
     """Status of an ε of this kind, in one word, and the assumption that fails where one does.
 
     `guarantee` is said of nothing else than a guarantee whose assumptions all hold.
     """
-    if kind == "guarantee" and unmet:
-        return f"{NO_GUARANTEE}: {unmet}"
+    if kind == "guarantee" and violation:
+        return f"{NO_GUARANTEE}: {violation}"
     word = STATUSES[kind]
-    return f"{word}: {unmet}" if unmet and NO_GUARANTEE not in word else word
+    return f"{word}: {violation}" if violation and NO_GUARANTEE not in word else word
 
 
 def mark_epsilon(epsilon: str, status: str) -> str:
@@ -72,17 +72,17 @@ class PrivacyStatement:
     distance: str = ""
     sensitivity: str = ""
     kind: str = "guarantee"
-    unmet: str = ""  # the assumption that fails; empty if all hold
+    violation: str = ""  # the assumption that fails; empty if all hold
 
     @property
     def assumptions_met(self) -> bool:
         """True where all holds that the ε assumes."""
-        return not self.unmet
+        return not self.violation
 
     @property
     def status(self) -> str:
         """Status of the ε: a guarantee, none and why, an estimate, or nominal."""
-        return status(self.kind, self.unmet)
+        return status(self.kind, self.violation)
 
     @property
     def attacker_accuracy(self) -> float:
@@ -131,4 +131,4 @@ class Curve:
     distance: str = ""
     sensitivity: str = ""
     kind: str = "guarantee"
-    unmet: str = ""  # the assumption that fails; empty if all hold
+    violation: str = ""  # the assumption that fails; empty if all hold

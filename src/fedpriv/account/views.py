@@ -58,7 +58,7 @@ class View(NamedTuple):
     law: str  # how units get into a release: poisson, fixed, full or seen
     relations: dict[str, str]  # sensitivity -> the neighbours whom it is for
     certified: tuple[str, ...]  # the sensitivities that the mechanism enforces
-    unmet: str  # the assumption of the view that fails; empty if all hold
+    violation: str  # the assumption of the view that fails; empty if all hold
     mechanisms: list[Mechanism]  # [D], distinct
     counts: np.ndarray  # [T, D], how many of each were run in a round
     samples: Samples
@@ -69,14 +69,14 @@ class View(NamedTuple):
     # Columns `[T]` of the trace beyond what every trace has: of the mechanism, and of how often who comes.
     facts: Mapping[str, np.ndarray] = MappingProxyType({})
 
-    def unmet_at(self, sensitivity: str) -> str:
+    def violation_at(self, sensitivity: str) -> str:
         """Return the assumption that fails of an ε of this view at `sensitivity`; empty if all hold."""
-        return self.unmet or ("" if sensitivity in self.certified else self.uncertified)
+        return self.violation or ("" if sensitivity in self.certified else self.uncertified)
 
     def curve(self, epsilon: np.ndarray, order: np.ndarray, accountant: str, sensitivity: str) -> Curve:
         """Return ε at `sensitivity` after every round, with what it means in this view."""
-        unmet, relation = self.unmet_at(sensitivity), self.relations[sensitivity]
-        return Curve(epsilon, order, accountant, relation, sensitivity=sensitivity, unmet=unmet)
+        violation, relation = self.violation_at(sensitivity), self.relations[sensitivity]
+        return Curve(epsilon, order, accountant, relation, sensitivity=sensitivity, violation=violation)
 
     def running(self, costs: np.ndarray) -> np.ndarray:
         """Return the total after each round `[T, ...]` of the mechanisms' costs `[D, ...]`; 0 × ∞ = 0."""
@@ -223,7 +223,7 @@ def secure_sum_views(trace: Trace, distances: Mapping[str, np.ndarray]) -> list[
     view = client_views(trace, distances, "client", "sum", multiplier, std)._replace(
         relations=ADD_OR_REMOVE if topped_up and not more else ZERO_OUT,
         # It is then not that of all shares in the sum.
-        unmet="noise was clipped with the upload" if trace["noise_clipped"].any() else "",
+        violation="noise was clipped with the upload" if trace["noise_clipped"].any() else "",
         residual=overflow_probability(trace) if topped_up else 0.0,
     )
     return size_seen(view, trace, multiplier, std, seen=more or not topped_up)
@@ -238,8 +238,8 @@ def size_seen(view: View, trace: Trace, multiplier: np.ndarray, std: np.ndarray,
     """
     if view.law != "poisson" or not seen:
         return [view]
-    first = view._replace(unmet=view.unmet or SIZE_SEEN)
-    if view.unmet:
+    first = view._replace(violation=view.violation or SIZE_SEEN)
+    if view.violation:
         return [first]
     size = np.maximum(trace["cohort_size"], 1)
     drawn = trace.assign(sampling_law="fixed", cohort_size=size, sampling_rate=size / trace["population"])
@@ -274,7 +274,7 @@ def upload_views(trace: Trace, distances: Mapping[str, np.ndarray]) -> list[View
     bound = trace["clip_l2" if of_gradients else "upload_l2"].astype(np.float64)
     bare = np.isfinite(trace["count_noise_multiplier"].astype(np.float64))
     on_sent = trace["instance_noise_std" if of_gradients else "upload_noise_std"].astype(np.float64)
-    least, unmet = (on_sent, "") if of_gradients else least_noise(trace)
+    least, violation = (on_sent, "") if of_gradients else least_noise(trace)
     std, least = np.where(bare, 0.0, on_sent), np.where(bare, 0.0, least)
     alone = trace.assign(sampling_law="full", sampling_rate=1.0, clip_l2=bound)
     sent = (trace["cohort_size"] > 0).astype(np.int64)
@@ -283,7 +283,7 @@ def upload_views(trace: Trace, distances: Mapping[str, np.ndarray]) -> list[View
     if (trace["sampling_rate"] < 1).any() and trace["sampling_law"][0] in SAMPLED:
         seen = trace.assign(sampling_law="seen", clip_l2=bound)
         drawn = client_views(seen, {}, "client", "drawn", over_bound(least, bound), least)
-        found.append(drawn._replace(relations=ZERO_OUT, unmet=unmet))
+        found.append(drawn._replace(relations=ZERO_OUT, violation=violation))
     return found
 
 
@@ -334,7 +334,7 @@ def client_views(
         law=law,
         relations=ADD_OR_REMOVE,
         certified=("C", "2C"),
-        unmet="",
+        violation="",
         mechanisms=run,
         counts=counts,
         samples=Samples(
@@ -432,7 +432,7 @@ def example_views(
         law="poisson",
         relations=ADD_OR_REMOVE,
         certified=("C", "2C") if examples else ("2C",),
-        unmet=_unmet(trace, sequential),
+        violation=_violation(trace, sequential),
         uncertified="one example may move a clipped mean by 2C",
         mechanisms=run,
         counts=counts,
@@ -450,7 +450,7 @@ def example_views(
     )
 
 
-def _unmet(trace: Trace, sequential: bool) -> str:
+def _violation(trace: Trace, sequential: bool) -> str:
     """Return the assumption of the examples' view that fails; empty if all hold."""
     if sequential and not (trace["population"] == 1).all():
         return "the client that holds an example stays the same"

@@ -167,7 +167,7 @@ def sources(plan: Plan, name: str) -> list[str]:
 
 def identity_marks(plan: Plan, runs: Iterable[RunKey]) -> list[Any]:
     """Return the marks that outdate trainings: the identity of each, and what data it stands in for."""
-    return [(one.identity, plan.planned[one.paper][one.run].stand_in_for) for one in runs]
+    return [(one.identity, plan.planned[one.paper][one.run].substitute_for) for one in runs]
 
 
 def delta_marks(runs: Iterable[RunKey]) -> list[str]:

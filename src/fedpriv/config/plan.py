@@ -69,7 +69,7 @@ class Preset(Frozen):
     """Globs; runs that match none are left out: `*_n100_*` of any paper, `bdp2019/*_n100_*` of one."""
     show: tuple[str, ...] = ()
     """Only these tables and figures, PAPER/NAME, and the runs they read."""
-    stand_ins: dict[str, str] = {}
+    substitutes: dict[str, str] = {}
     """Dataset of a paper -> the one that is used instead, which its tables say."""
     patches: dict[str, dict[str, Any]] = {}
     """Glob of runs, as in `only` -> keys that are laid over theirs, the later over the earlier."""
@@ -83,7 +83,7 @@ class Planned(NamedTuple):
     """A run, the dataset that it stands in for, if it does, and what the preset leaves out of it."""
 
     run: Run
-    stand_in_for: str | None
+    substitute_for: str | None
     cut: str = ""
 
 
@@ -181,7 +181,7 @@ class Plan:
         return {
             "paper": paper,
             "preset": self.preset.preset,
-            "data": {"stand_in_for": self.planned[paper][name].stand_in_for},
+            "data": {"substitute_for": self.planned[paper][name].substitute_for},
             "account": self.planned[paper][name].run.account.model_dump(),
         }
 
@@ -220,10 +220,10 @@ def matches(glob: str, paper: str, run: str) -> bool:
 def lay(
     preset: Preset, own: Mapping[str, Any], paper: str, name: str, patched: bool = True
 ) -> dict[str, Any]:
-    """Config of a run, its `own` keys with the preset's stand-ins and patches over them."""
+    """Config of a run, its `own` keys with the preset's substitutes and patches over them."""
     said = dict(own)
     if "dataset" in said:
-        said["dataset"] = preset.stand_ins.get(str(said["dataset"]), said["dataset"])
+        said["dataset"] = preset.substitutes.get(str(said["dataset"]), said["dataset"])
     for glob, patch in preset.patches.items() if patched else ():
         if matches(glob, paper, name):
             said = merge(said, patch)
@@ -246,7 +246,7 @@ def cut_words(whole: Run, run: Run) -> str:
 
 
 def plan_runs(preset: Preset, paper: Paper, where: str) -> dict[str, Planned]:
-    """Return the runs of a paper that `preset` keeps, patched and with its stand-ins.
+    """Return the runs of a paper that `preset` keeps, patched and with its substitutes.
 
     What is wrong with a key is BadInput that names it; of several runs of which the same is wrong the first
     is named, and how many more there are. All that is wrong is told together.

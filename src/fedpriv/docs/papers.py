@@ -81,7 +81,7 @@ def result_blocks(root: Path, paper: Paper, results: Path) -> Iterator[str]:
     about = f"[config/{preset.preset}.yaml]({UP}/config/{preset.preset}.yaml): {len(planned)} of the paper's "
     about += f"{len(paper.runs)} runs."
     if other := sorted(
-        {f"{one.run.data} in place of {one.stand_in_for}" for one in planned if one.stand_in_for}
+        {f"{one.run.data} in place of {one.substitute_for}" for one in planned if one.substitute_for}
     ):
         about += f" Substitute data: {', '.join(other)}."
     if paper.claims:

@@ -18,7 +18,7 @@ from fedpriv.paper.metrics import ACCOUNT, ACCURACY, COLUMN, COUNTED, PRIVATE
 from fedpriv.paper.tables import Cell, Rendered, TableSpec, accuracy_tables
 from fedpriv.report import numbers, render
 from fedpriv.report.metrics import METRICS, printed_number
-from fedpriv.report.notes import footnotes, preset_notes, stand_ins, substitutes
+from fedpriv.report.notes import footnotes, preset_notes, substitutes, substitutes_title
 from fedpriv.report.numbers import (
     FAILS,
     HOLDS,
@@ -286,7 +286,7 @@ def write_claims(
         for line in lines
     ]
     meanings = [f"{verdict}: {meaning}." for verdict, meaning in {**OUTCOMES, **SOUNDNESS}.items()]
-    notes, title = [*meanings, numbers.STANDING], "Claims and verdicts" + stand_ins(results.runs)
+    notes, title = [*meanings, numbers.STANDING], "Claims and verdicts" + substitutes_title(results.runs)
     details = [*footnotes(results), *preset_notes(results.runs, ())]
     table = render.PrintedTable("claims", title, tidy, display, notes, items, details)
     return render.write_table_files(table._replace(seeds=pd.concat(seeds)[CASE]), stem)
@@ -335,7 +335,7 @@ def published_and_reproduced(paper: Path) -> pd.DataFrame:
     key, found = ["table", "row", "column", "quantity"], pd.concat(tables)
     published = found.loc[found["source"] == "published", [*key, "value", "verdict"]]
     ours = found.loc[found["source"] == "reproduced"].reindex(
-        columns=[*key, *STATISTIC, "status", "stand_in_for", "cut"], fill_value=""
+        columns=[*key, *STATISTIC, "status", "substitute_for", "cut"], fill_value=""
     )
     both = published.rename(columns={"value": "published"}).merge(ours, on=key, sort=False)
     return both.fillna({"seeds": 0})

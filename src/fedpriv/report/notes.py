@@ -70,7 +70,7 @@ def unique(frame: pd.DataFrame, columns: Sequence[str]) -> list[tuple[Any, ...]]
     return list(frame.filter(list(columns)).drop_duplicates().itertuples(index=False, name=None))
 
 
-def stand_ins(runs: pd.DataFrame) -> str:
+def substitutes_title(runs: pd.DataFrame) -> str:
     """Words that a title adds where substitute data were used."""
     found = substitutes(runs)
     return f" [{', '.join(found)}]" if found else ""
@@ -78,7 +78,7 @@ def stand_ins(runs: pd.DataFrame) -> str:
 
 def substitutes(runs: pd.DataFrame) -> list[str]:
     """Return the data that were used instead of the paper's."""
-    pairs = unique(runs, ("data", "stand_in_for"))
+    pairs = unique(runs, ("data", "substitute_for"))
     return [f"{name} in place of {wanted}" for name, wanted in pairs if wanted]
 
 
@@ -153,7 +153,7 @@ def data_note(runs: pd.DataFrame) -> str:
     """Names of the data, and what they stand in for."""
     names = [
         name + (f", substitute data for {wanted}" if wanted else "")
-        for name, wanted in unique(runs, ("data", "stand_in_for"))
+        for name, wanted in unique(runs, ("data", "substitute_for"))
     ]
     return f"Data: {'; '.join(names)}."
 
@@ -169,20 +169,20 @@ def accounting_notes(epsilons: pd.DataFrame, rounds: pd.DataFrame) -> list[str]:
     counted = epsilons.loc[epsilons["unit"] != "none"]
     notes = [ESTIMATE] if "estimate" in set(counted["kind"]) else []
     bounded = rounds[["run", "seed", "round", "clip_private", "per_example_clip"]]
-    unmet = counted.loc[~counted["assumptions_met"]].merge(bounded, on=["run", "seed", "round"])
-    examples, bits = unmet["unit"] == "instance", unmet["sensitivity"] == "bit"
-    law, guarantees, private = unmet["sampling_law"], unmet["kind"] == "guarantee", unmet["clip_private"] == 1
+    rows = counted.loc[~counted["assumptions_met"]].merge(bounded, on=["run", "seed", "round"])
+    examples, bits = rows["unit"] == "instance", rows["sensitivity"] == "bit"
+    law, guarantees, private = rows["sampling_law"], rows["kind"] == "guarantee", rows["clip_private"] == 1
     in_turn = ~law.isin(SAMPLED)
     poisson = ~examples & ((law == "poisson") | (law == "full") & ~guarantees)
     reasons = {
         PRIVATE_BOUND: private,
-        MISMATCH: ~examples & ~bits & ~poisson & ~in_turn & (unmet["accounting"] != "drawn"),
-        LEAST: unmet["accounting"] == "drawn",
+        MISMATCH: ~examples & ~bits & ~poisson & ~in_turn & (rows["accounting"] != "drawn"),
+        LEAST: rows["accounting"] == "drawn",
         SIZE: poisson & ~private & guarantees,
         DISTANCE: poisson & ~private & ~guarantees,
         TENSOR: bits,
-        SEQUENTIAL: unmet["accounting"] == "sequential",
-        MEAN_CLIPPED: examples & ~unmet["per_example_clip"],
+        SEQUENTIAL: rows["accounting"] == "sequential",
+        MEAN_CLIPPED: examples & ~rows["per_example_clip"],
     }
     return notes + [reason for reason, rows in reasons.items() if rows.any()]
 
@@ -219,7 +219,9 @@ def settings_table(results: Results) -> PrintedTable:
             "Set to": settings_text(own),
         }
         shown.append(words)
-        facts = {name: first[name] for name in ("run", "data", "stand_in_for")} | {"seeds": len(of_run.runs)}
+        facts = {name: first[name] for name in ("run", "data", "substitute_for")} | {
+            "seeds": len(of_run.runs)
+        }
         means = {"rounds_trained": last.mean(), "seconds_trained": round(seconds.mean(), 1)}
         lines.append({**facts, **means, **config})
     notes = [

@@ -52,7 +52,7 @@ def meaning(rows: pd.DataFrame, *more: str) -> dict[str, Any]:
     if rows.empty:
         return {}
     first = rows.iloc[0]
-    failing = rows.loc[rows["unmet"] != "", "unmet"]  # of any row: a few rounds are enough
+    failing = rows.loc[rows["violation"] != "", "violation"]  # of any row: a few rounds are enough
     state = {"epsilon_status": status(first["kind"], *failing.iloc[:1])}
     return {name: first[name] for name in (*MEANING, *more) if name != "epsilon_status"} | state
 

@@ -200,7 +200,7 @@ def meaning(one: Mapping[str, Any]) -> str:
     words: dict[str, Any] = {
         field.name: one[field.name] for field in fields(PrivacyStatement) if field.name in one
     }
-    words |= {"epsilon": one["value"], "unmet": str(one.get("epsilon_status", "")).partition(": ")[2]}
+    words |= {"epsilon": one["value"], "violation": str(one.get("epsilon_status", "")).partition(": ")[2]}
     return str(PrivacyStatement(**words)).partition(" = ")[2].partition(" ")[2]
 
 

@@ -59,7 +59,7 @@ def test_a_budget_that_affords_no_round_shows_a_dash_with_a_note(results, declar
 def test_the_footnotes_name_everything_that_a_number_rests_on(tmp_path, declared):
     runs = [
         write_run(
-            tmp_path, run, seed, scheme="client_dp" if run.endswith("dp") else "none", stand_in_for="mnist"
+            tmp_path, run, seed, scheme="client_dp" if run.endswith("dp") else "none", substitute_for="mnist"
         )
         for run in ("n100_none", "n100_dp")
         for seed in range(2)

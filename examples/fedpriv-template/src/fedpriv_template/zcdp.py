@@ -35,7 +35,7 @@ def curves(view: View, delta: float) -> list[Curve]:
                 accountant="zcdp",
                 relation=view.relations[sensitivity],
                 sensitivity=sensitivity,
-                unmet=view.unmet_at(sensitivity),
+                violation=view.violation_at(sensitivity),
             )
         )
     return found

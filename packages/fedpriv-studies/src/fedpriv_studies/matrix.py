@@ -106,13 +106,13 @@ def curves(view: View, delta: float) -> list[Curve]:
     of_rounds = np.where(view.counts > 0, noise, np.inf).min(axis=1)  # [T]
     if independent:
         with np.errstate(divide="ignore", over="ignore"):
-            square, unmet = independent_squares(of_rounds**-2.0, *limits(view)), ""
+            square, violation = independent_squares(of_rounds**-2.0, *limits(view)), ""
     elif (matrix := told({name: column[0] for name, column in view.facts.items()})) is None:
         return []
     else:
-        square, unmet = matrix_costs(view, matrix, of_rounds)
+        square, violation = matrix_costs(view, matrix, of_rounds)
     relations = IN_ITS_PLACE if view.law in ("fixed", "spaced") else view.relations
-    view = view._replace(relations=relations, unmet=view.unmet or unmet)
+    view = view._replace(relations=relations, violation=view.violation or violation)
     mu = np.sqrt(square)
     return [
         view.curve(at(mu * reach, delta), np.full(len(mu), np.nan), "matrix", one)

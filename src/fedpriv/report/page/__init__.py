@@ -43,7 +43,7 @@ def write_report(plan: Plan, out: Path, stored: Path | None = None) -> Path:
     """
     papers = {name: section(plan, name, out.parent / name) for name in plan.papers}
     full = {}
-    if stored and plan.preset.stand_ins and (cells := compared_cells(plan.papers, stored)):
+    if stored and plan.preset.substitutes and (cells := compared_cells(plan.papers, stored)):
         full = {"picture": picture(cells), "folder": stored.as_posix()}
         full["summary"] = compare.accuracies_text(papers, stored)
     collected = max((out.parent / name / "runs.parquet").stat().st_mtime for name in papers)
@@ -145,7 +145,7 @@ def compared_cells(papers: Mapping[str, Paper], folder: Path) -> dict[str, pd.Da
         there = (folder / name / "claims.csv").is_file()
         if not there or (every := compare.papers_cells(folder / name)).empty:
             continue
-        every = every.loc[every["value"].notna() & (every["stand_in_for"] == "") & (every["cut"] == "")]
+        every = every.loc[every["value"].notna() & (every["substitute_for"] == "") & (every["cut"] == "")]
         every = every.loc[every["quantity"] == "accuracy"]
         for table, cells in every.groupby("table", sort=False):
             declared = accuracy_tables(paper.tables)[str(table)]

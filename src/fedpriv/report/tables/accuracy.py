@@ -23,7 +23,7 @@ from fedpriv.report.notes import (
     accountings,
     footnotes,
     preset_notes,
-    stand_ins,
+    substitutes_title,
 )
 from fedpriv.report.numbers import (
     ANOTHER_NETWORK,
@@ -47,7 +47,7 @@ from fedpriv.report.sample import ACCURACY
 from fedpriv.trace import EVALUATED
 
 KEY = ["table", "row", "column", "source", "quantity"]
-OF_CELL = ("verdict", "status", "stand_in_for", "cut", "run", "clients")
+OF_CELL = ("verdict", "status", "substitute_for", "cut", "run", "clients")
 LONG_COLUMNS = [*KEY, *STATISTIC, *OF_CELL, *SELECTOR_COLUMNS, *MEANING]
 WHOSE = {"": "ε", "client": "client ε", "instance": "example ε"}
 OK, NO_ROUND = "ok", "no round within the budget"
@@ -75,7 +75,7 @@ class ReadCell:
     unstable: str = ""  # the reason, where an accuracy says nothing of its run
     read: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=READING))
     spent: Sequence[Spent] = ()
-    facts: Mapping[str, Any] = field(default_factory=dict)  # clients, stand_in_for and cut of what was run
+    facts: Mapping[str, Any] = field(default_factory=dict)  # clients, substitute_for and cut of what was run
 
     @property
     def ran(self) -> bool:
@@ -107,7 +107,7 @@ def accuracy_table(results: Results, declared: AccuracyTable, name: str) -> Prin
     ]
     return PrintedTable(
         name,
-        full_title(declared) + stand_ins(used.runs),
+        full_title(declared) + substitutes_title(used.runs),
         tidy(name, LONG_COLUMNS, lines),
         theirs,
         [caveats(declared, cells, used)],
@@ -143,7 +143,7 @@ def read_cell(results: Results, declared: AccuracyTable, row: Row, column: str) 
     judged = cell.within and state == OK and declared.metric == ACCURACY
     why = instability(results, cell.run, read) if judged else ""
     clients = rows_of(results.rounds, cell.run)["population"].iloc[0]
-    facts = {"clients": clients} | {name: results.fact(cell.run, name) for name in ("stand_in_for", "cut")}
+    facts = {"clients": clients} | {name: results.fact(cell.run, name) for name in ("substitute_for", "cut")}
     return ReadCell(row, column, cell, state, why, read, spent, facts)
 
 
@@ -203,7 +203,7 @@ def cell_verdict(declared: AccuracyTable, ours: ReadCell, baseline: ReadCell | N
     for one in (ours, *held):
         if one.why:
             return one.why
-    if ours.facts["stand_in_for"]:
+    if ours.facts["substitute_for"]:
         return SUBSTITUTE
     if any(one.facts["cut"] for one in (ours, *held)):
         return CUT

@@ -10,7 +10,7 @@ from fedpriv.audit.finding import THREATS, Finding, broken_guarantees
 from fedpriv.paper.epsilons import SELECTOR_COLUMNS, EpsilonSelector
 from fedpriv.paper.tables import AuditsTable, EpsilonsTable, LabelledRun, full_title
 from fedpriv.report import numbers
-from fedpriv.report.notes import LEVELS, RELATIONS, accountings, footnotes, preset_notes, stand_ins
+from fedpriv.report.notes import LEVELS, RELATIONS, accountings, footnotes, preset_notes, substitutes_title
 from fedpriv.report.numbers import STATISTIC, Number, display_frame, selector_words, tidy
 from fedpriv.report.reading import MEANING, epsilon_at, ledger_rows, meaning
 from fedpriv.report.render import PrintedTable
@@ -58,7 +58,7 @@ def audits_table(results: Results, declared: AuditsTable, name: str) -> PrintedT
     used = results.of(*(line.run for line in there))
     threats = [f"{audit_title(audit)}: {threat}" for audit, threat in THREATS.items() if audit in audits]
     details = [*threats, *footnotes(used), *preset_notes(used.runs, missing)]
-    title, long = full_title(declared) + stand_ins(used.runs), tidy(name, AUDIT_COLUMNS, lines)
+    title, long = full_title(declared) + substitutes_title(used.runs), tidy(name, AUDIT_COLUMNS, lines)
     return PrintedTable(name, title, long, display_frame(shown), [HOW], details=details)
 
 
@@ -135,7 +135,7 @@ def epsilons_table(results: Results, declared: EpsilonsTable, name: str) -> Prin
         words = {("", name): text or numbers.NONE for name, text in header.items()}
         shown.append(words | dict(zip(heads, map(cell, found), strict=True)))
     used = results.of(*of.runs())
-    title = full_title(declared) + stand_ins(used.runs)
+    title = full_title(declared) + substitutes_title(used.runs)
     by_place = zip(*counted.values(), strict=True)
     lines = [line for found in by_place for some in found for line in some]
     long = tidy(name, EPSILONS_TABLE_COLUMNS, lines)

@@ -8,7 +8,7 @@ from fedpriv.paper.metrics import COLUMNS as NEEDS
 from fedpriv.paper.tables import Cell, EpsilonBudget, LabelledRun, RunColumn, RunsTable, full_title
 from fedpriv.report import numbers
 from fedpriv.report.metrics import METRICS
-from fedpriv.report.notes import LEVELS, RELATIONS, accountings, footnotes, preset_notes, stand_ins
+from fedpriv.report.notes import LEVELS, RELATIONS, accountings, footnotes, preset_notes, substitutes_title
 from fedpriv.report.numbers import STATISTIC, Number, display_frame, tidy
 from fedpriv.report.reading import MEANING
 from fedpriv.report.render import PrintedTable
@@ -138,7 +138,7 @@ def runs_table(
     infinite = declared.infinite if (display == "∞").to_numpy().any() else ""
     notes = [f"∞: {infinite}"] * bool(infinite) + [*comparison_notes(declared, chosen)]
     details = [*counting_notes(columns, lines), *footnotes(used), *preset_notes(used.runs, missing)]
-    title = full_title(declared) + stand_ins(used.runs)
+    title = full_title(declared) + substitutes_title(used.runs)
     return PrintedTable(name, title, long, display, notes, details=details)
 
 
