@@ -75,7 +75,9 @@ def test_a_table_asks_for_it_by_the_key_that_its_rows_have(zcdp):
 @pytest.mark.parametrize("said", ["ftrl C", "zcdp C"])
 def test_one_that_is_not_installed_is_one_line_that_names_those_that_are(said):
     name = said.split()[0]
-    with pytest.raises(BadInput, match=rf"selector: found {name} in '{said}', allowed: .*moments\|rdp\|pld"):
+    with pytest.raises(
+        BadInput, match=rf"accountant: found {name} in '{said}', allowed: .*moments\|rdp\|pld"
+    ):
         column(said)
     with pytest.raises(BadInput, match=f"accountant: found {name}, allowed: moments, rdp, pld"):
         column({"accountant": name})

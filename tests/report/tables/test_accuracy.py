@@ -156,7 +156,7 @@ def test_a_column_without_a_published_epsilon_is_read_within_that_of_another(tmp
 def test_a_column_is_read_within_the_epsilon_of_a_column_that_has_one(declared):
     with pytest.raises(ValidationError, match=r"columns.tight.within.*baseline.*dp, bdp"):
         with_tight_clip(declared, within="baseline")
-    with pytest.raises(ValidationError, match="within with selector"):
+    with pytest.raises(ValidationError, match="within with accountant"):
         with_tight_clip(declared, accountant=None)
 
 

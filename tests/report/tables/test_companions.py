@@ -62,7 +62,7 @@ def test_a_companion_holds_the_table_that_it_names_and_the_defaults_of_its_kind(
         "every": {"kind": "epsilons", "title": "Every ε", "of": "table1"},
         "few": {"kind": "epsilons", "title": "Few", "of": "table1", "accountants": ["rdp C"]},
     }
-    whole = resolve_tables(tables, {"accountants": {"accountants": ["moments C", "pld C"]}})
+    whole = resolve_tables(tables, {"epsilons": {"accountants": ["moments C", "pld C"]}})
     every, few = (EpsilonsTable.model_validate(whole[name]) for name in ("every", "few"))
     assert every.of == few.of == declared and list(every.runs()) == list(declared.runs())
     assert [str(selector) for selector in every.accountants] == [
