@@ -1,4 +1,5 @@
 import json
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -167,3 +168,13 @@ def test_two_tables_are_compared_cell_by_cell_and_what_is_no_result_is_refused(f
     cells = json.loads("".join(out))["cells"]
     assert code == 0 and cells and all(one["difference"]["mean"] == 0 for one in cells)
     assert "No result 'nowhere'." in refused("compare", "results/tiny/tiny", "nowhere")
+
+
+def test_of_two_stored_results_of_a_seed_that_of_the_same_settings_is_compared(fedpriv, refused):
+    folder = Path(__file__).parents[2] / "results/reference/runs/bdp2019/noniid_n1000_instance"
+    files = sorted(folder.glob("seed0-*.parquet"))
+    assert len(files) == 2 and "two results of a seed" in refused("compare", str(folder), str(folder))
+    for file in files:
+        code, out, _ = fedpriv("compare", str(file), str(folder), "--json")
+        (cell,) = json.loads("".join(out))["cells"]
+        assert code == 0 and cell["difference"]["mean"] == 0

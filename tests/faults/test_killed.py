@@ -68,7 +68,9 @@ def test_a_killed_training_goes_on_to_the_same_bits(fault, folder, undisturbed):
 
 
 @pytest.mark.parametrize(("fault", "round"), [*WARNED, (TWICE, 3)], ids=str)
-def test_a_warned_training_saves_its_round_and_goes_on_to_the_same_bits(fault, round, folder, undisturbed):
+def test_a_warned_training_saves_its_round_and_goes_on_to_the_same_bits(
+    fault, round, folder, undisturbed, capsys
+):
     ended = live(folder, partial(app.main, TRAIN), fault.how)
     assert ended.code == 128 + number(fault)
     told = f"{round} of 5 rounds are saved; stopped by {fault.broken}, the same command goes on"
@@ -76,6 +78,7 @@ def test_a_warned_training_saves_its_round_and_goes_on_to_the_same_bits(fault, r
     state = state_in(folder / "out/resume/state.safetensors")
     assert state and state.round == round
     assert app.main(TRAIN) == 0
+    assert f"private seed 0: {round} of 5 rounds were saved, the training goes on" in capsys.readouterr().err
     assert trained_in(folder) == trained_in(undisturbed)
 
 

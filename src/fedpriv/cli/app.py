@@ -6,6 +6,7 @@ the calculators start without torch.
 
 from __future__ import annotations
 
+import errno
 import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -110,6 +111,7 @@ def options(
 
 
 INTERRUPTED = 130
+FULL = (errno.ENOSPC, errno.EDQUOT)  # a disk, a quota; Arrow's errors have the number in their text alone
 # What an interrupted verb does with what it had done before.
 AGAIN = {"run": "goes on from the last saved round", "fetch": "goes on with what it has not fetched yet"}
 
@@ -158,7 +160,10 @@ def explain(error: Exception, verb: str = "") -> tuple[list[str], int]:
         found = ""  # where another kind of value is allowed; typer's own message leaves it out
         if isinstance(cause := error.__cause__, ValidationError):
             found = f"; found {short_repr(cause.errors()[0]['input'])}"
-        return [f"{error.format_message().rstrip('.')}{found}. See: {see}"], error.exit_code
+        message = f"{error.format_message().rstrip('.')}{found}"
+        return [f"{message}{'' if message.endswith('?') else '.'} See: {see}"], error.exit_code
+    if isinstance(error, OSError) and (error.errno in FULL or f"errno {errno.ENOSPC}" in str(error)):
+        return [f"{error}: make room; the same command {AGAIN.get(verb, 'starts anew')}"], 1
     return [f"{type(error).__name__}: {error} (--debug for the traceback)"], 1
 
 

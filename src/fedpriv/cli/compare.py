@@ -50,17 +50,20 @@ def compare(
     from fedpriv.report.numbers import percent
     from fedpriv.workflow import inventory
 
-    one, other = (
-        inventory.result(Path(word) if Path(word).exists() else inventory.results_of(word, reference))
+    first_place, second_place = (
+        Path(word) if Path(word).exists() else inventory.results_of(word, reference)
         for word in (first, second)
     )
+    one = inventory.result(first_place)
+    other = inventory.result(second_place, like=one.settings)
     pairs = inventory.pairs(one, other)
+    digits = 2 if one.settings and other.settings else 1  # of runs the last digits tell whether they are one
     accuracies = [
         {
             **dict(zip(("table", "row", "column"), pair.cell, strict=False)),
-            "A": percent(pair.first),
-            "B": percent(pair.second),
-            "B - A": percent(pair.difference),
+            "A": percent(pair.first, digits),
+            "B": percent(pair.second, digits),
+            "B - A": percent(pair.difference, digits),
             "seeds": f"{pair.difference.n} paired",
         }
         for pair in pairs
@@ -74,7 +77,7 @@ def compare(
     cells = [{"cell": pair.cell} | {name: getattr(pair, name)._asdict() for name in names} for pair in pairs]
     parts: list[Table | str] = [f"A: {first}", f"B: {second}", Table("accuracy (%)", accuracies)]
     if one.settings and other.settings:
-        parts.append(Table("settings that differ", changed))
+        parts.append(Table("settings that differ", changed) if changed else "No setting differs.")
     print_result({"A": first, "B": second, "cells": cells, "settings": changed}, parts, as_json)
 
 

@@ -130,7 +130,7 @@ def paper_parts(found: Mapping[str, Any]) -> list[Table | str]:
     """Return the elements of a paper, its verdicts, and the next commands."""
     parts: list[Table | str] = [Table(found["results"], found["elements"])]
     for name in ("accuracies", "claims"):
-        if counts := ", ".join(f"{many} {outcome}" for outcome, many in found[name].items()):
+        if counts := "; ".join(f"{many} {outcome}" for outcome, many in found[name].items()):
             parts.append(f"{name}: {counts}")
     command = f"    fedpriv show {found['results']} TABLE [ROW] [COLUMN]"
     return [*parts, command, f"    fedpriv compare {found['results']}"]

@@ -324,7 +324,8 @@ def make_plan(
     for name in preset.papers:
         if beside := name not in there and PAPERS.beside(name):
             raise BadInput(f"{where}: papers: {beside}")
-    require_known(f"{where}: papers", preset.papers, there)
+    places = f"{', '.join(map(str, folders))} and installed packages"
+    require_known(f"{where}: papers, in {places}", preset.papers, there)
     read = {name: load_paper(name, there[name]) for name in preset.papers}
     check_globs(read, preset.only, f"{where}: only")
     check_globs(read, preset.patches, f"{where}: patches")

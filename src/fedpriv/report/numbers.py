@@ -74,9 +74,9 @@ def short_interval(values: Seeds, digits: int) -> str:
     return diverged_text(values) or interval_text(alone, digits)
 
 
-def percent(values: Seeds) -> str:
+def percent(values: Seeds, digits: int = 1) -> str:
     """Return fractions by seed in percent."""
-    return diverged_text(values) or interval_text(hundredfold(values), 1)
+    return diverged_text(values) or interval_text(hundredfold(values), digits)
 
 
 def diverged_text(values: Seeds) -> str:

@@ -58,7 +58,7 @@ def results_of(word: str, reference: Path) -> Path:
     by_paper = rendered(reference)
     by_name = {"/".join(one.parts[-2:]): one for folders in by_paper.values() for one in folders}
     there = {paper: folders[0] for paper, folders in by_paper.items()} | by_name
-    return there[named("result", word, there, "fedpriv show")]
+    return there[named("result", word, there, "fedpriv list tables")]
 
 
 # Of what is read of the seeds of a table: numbers.
@@ -70,11 +70,11 @@ MACHINE = ("hardware", "engine", "code")
 def paper(folder: Path) -> dict[str, Any]:
     """Return the elements of RESULTS/PAPER, and its verdicts."""
     accuracies = compare.papers_cells(folder)
-    claims = compare.claims(folder) if (folder / "claims.csv").exists() else pd.DataFrame({"outcome": []})
+    claims = compare.claims(folder) if (folder / "claims.csv").exists() else pd.DataFrame({"verdict": []})
     return {
         "results": str(folder),
         "accuracies": Counter(map(verdict_alone, accuracies.get("verdict", ()))),
-        "claims": Counter(claims["outcome"]),
+        "claims": Counter(claims["verdict"]),
         "elements": [
             {
                 "kind": path.parent.name.removesuffix("s"),
@@ -306,7 +306,7 @@ def rendered_lines(paper: Paper, reference: Path) -> Iterator[dict[str, Any]]:
 def dataset_line(name: str, resources: Path) -> dict[str, Any]:
     """Line of a dataset; it is here where it needs no network, or where anything was fetched for it."""
     one = DATASETS[name]
-    fetched = any(resources.glob(f"{name}[./-]*")) or (resources / name).is_dir()
+    fetched = any(resources.glob(f"{name}[./-]*")) or any(resources.glob(f"{name}/**/*.*"))
     return {
         "dataset": name,
         "gives": one.contents,
@@ -335,10 +335,11 @@ class Pair(NamedTuple):
     difference: Interval
 
 
-def result(path: Path) -> Result:
+def result(path: Path, like: Mapping[str, str] | None = None) -> Result:
     """Return the accuracies of a result: of runs at the last round, of tables at the round of each cell.
 
-    What is none of `KINDS`, or has two results of a seed, is BadInput.
+    Of several results of a seed that is meant whose settings are `like` those. What is none of `KINDS`, or
+    has two results of a seed all the same, is BadInput.
     """
     tables = [path] if path.name.endswith("_seeds.csv") else sorted(path.glob("tables/*_seeds.csv"))
     if tables:
@@ -350,11 +351,17 @@ def result(path: Path) -> Result:
     finished = [*paired_summaries(path)]
     if not finished:
         raise BadInput(f"'{path}' holds no result. One is {KINDS}.")
+    finished = [one for one in finished if settings_of(one) == like] or finished
     lines = [(one["run"], "", "", one["seed"], one["test_accuracy"]) for one in finished]
     found = pd.DataFrame(lines, columns=[*CELL, "seed", "accuracy"]).astype({"accuracy": "float64"})
     if found["seed"].duplicated().any():
         raise BadInput(f"'{path}' holds two results of a seed. Name a file instead of the folder.")
-    return Result(found, {key: str(value) for key, value in flatten(finished[0]["config"]).items()})
+    return Result(found, settings_of(finished[0]))
+
+
+def settings_of(summary: Mapping[str, Any]) -> dict[str, str]:
+    """Every key of a run, as text."""
+    return {key: str(value) for key, value in flatten(summary["config"]).items()}
 
 
 def paired_summaries(path: Path) -> Iterator[dict[str, Any]]:

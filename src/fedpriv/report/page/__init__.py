@@ -135,7 +135,8 @@ def code_words(versions: Sequence[str]) -> str:
     """Count the commits that the code of runs is of, and the runs of trees that no commit has."""
     dirty = sum(map(uncommitted, versions))
     commits = {one.removesuffix("-dirty") for one in versions}
-    return f"{len(commits)} versions; {dirty} of {len(versions)} runs are of trees with uncommitted changes"
+    count = f"{len(commits)} version{'s' * (len(commits) != 1)}"
+    return f"{count}; {dirty} of {len(versions)} runs are of trees with uncommitted changes"
 
 
 def compared_cells(papers: Mapping[str, Paper], folder: Path) -> dict[str, pd.DataFrame]:
