@@ -207,7 +207,7 @@ EVERY = (
         "ε",
         "",
         epsilon_text,
-        lambda results, cell: METRICS[EPSILON].sample(results, cell, cell.within[0].accountant),
+        lambda results, cell: METRICS[EPSILON].sample(results, cell, cell.within[0].selector),
     ),
     Metric("delta", "δ", "", lambda one: numbers.delta(one.seeds.iloc[0]), ledger_reader(reading.delta)),
     Metric("growth", "Growth of ε", "", numbers.size, growth, axis="{unit} εₜ − ε₁"),
