@@ -61,7 +61,7 @@ def test_a_case_may_name_its_one_run_alone():
         ("accuracy(dp)", "found accuracy(dp), allowed: one comparison"),
         ("accuracy(dp) >= ", "nothing, allowed: one comparison"),
         ("accuracy(dp >= 0.5", "found (dp >= 0.5, allowed: one comparison"),
-        ('epsilon("moments 3C") <= 8', "found moments 3C, allowed: selector: found 3C in"),
+        ('epsilon("moments 3C") <= 8', "found moments 3C, allowed: accountant: found 3C in"),
         ('"ε" + accuracy(dp) >= 0', 'found "ε", allowed: a number, a name'),
         ('epsilon("ε") <= spent(8)', "found ε"),
         ('epsilon("moments C") <= spent(8)', "found spent(8), allowed: spent(NAME)"),

@@ -87,8 +87,8 @@ def test_the_notes_of_growth_say_what_its_epsilons_are(instance_results):
     said = words_of(instance_results, GROWTH)
     for words in (
         "ε₁, what the first round cost, is subtracted",
-        "unit instance, δ = 10⁻⁵: 100 clients, sequential (sequential bayesian, product, remove_sum); "
-        "100 clients, parallel (parallel bayesian, product, remove_sum).",
+        "100 clients, parallel (parallel bayesian, product, remove_sum): example-level, add-or-remove "
+        "neighbours, Poisson sampling, δ = 10⁻⁵; estimate.",
         "an estimate, never a guarantee",
         "Sequential accounting supposes that nobody knows",
     ):
@@ -122,7 +122,7 @@ def test_runs_stand_on_the_curve_where_they_ended(instance_results):
 def test_every_point_is_said_with_its_spend_and_what_is_missing_is_named(instance_results):
     said = words_of(instance_results, ATTACKER)
     for words in (
-        "unit instance, δ = 10⁻⁵: sequential (sequential moments, sensitivity C); parallel (parallel ",
+        "parallel (parallel moments, sensitivity 2C): example-level, replace-one neighbours",
         "Not run in this preset: of no run, sequential; of no run, parallel; of no run, of no ledger.",
         "Not in the ledger: of no ledger (sum moments, sensitivity C).",
     ):

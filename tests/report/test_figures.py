@@ -116,7 +116,7 @@ def test_what_is_said_of_a_figure_stands_beside_it(results, tmp_path):
     assert "Student-t" not in list_of_notes  # of what is drawn a band says how far seeds are apart
     assert (tmp_path / "figure.json").read_bytes()[-2:] == b"}\n"
     for words in (
-        "100 clients: unit client, δ = 10⁻³: DP (moments, sensitivity C).",
+        "100 clients: DP (moments, sensitivity C): client-level, add-or-remove neighbours",
         "Data: digits.",
         "Seeds a run: 3",
         "minutes on a processor, 2 cores",

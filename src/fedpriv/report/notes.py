@@ -12,41 +12,50 @@ from typing import Any
 import pandas as pd
 
 from fedpriv.account.check import nothing_bounded
+from fedpriv.mechanisms.sampling import COHORTS
 from fedpriv.paper.epsilons import EpsilonSelector
+from fedpriv.paper.tables import TableSpec, full_title
 from fedpriv.report import numbers
-from fedpriv.report.numbers import METHOD, few_numbers
+from fedpriv.report.numbers import METHOD, Number, few_numbers, tidy
 from fedpriv.report.reading import last_reading
 from fedpriv.report.render import PrintedTable
 from fedpriv.report.results import Results, flatten, rows_of
-from fedpriv.trace import SAMPLED
 
 ESTIMATE = "A Bayesian ε is an estimate, never a guarantee: see docs/guarantees.md."
-SIZE = (
-    "Sampling mismatch: where the noise or the denominator of a sum tells how many clients came, sampling "
-    "hides one only among those who might have come instead; an ε by Poisson sampling is no guarantee there."
-)
-DISTANCE = (
-    "An estimate is of the denominator that was used: remove_sum of a public number, remove_mean of those "
-    "present."
-)
-PRIVATE_BOUND = (
-    "The bound of the sum was taken from private data (the median of the clients' norms) without noise: an ε "
-    "that leaves out what it reveals is no guarantee."
-)
-MISMATCH = "Sampling mismatch: clients were not sampled as the accountants assume; no ε here is a guarantee."
-SEQUENTIAL = (
-    "Sequential accounting supposes that nobody knows which client holds an example, and that examples are "
-    "dealt anew for every step. Here they stay where they are, so no sequential ε is a guarantee."
-)
-MEAN_CLIPPED = (
-    "Where only the mean of a batch was clipped, an example-level ε at sensitivity C is what the paper "
-    "claims. It is not a guarantee: that clipping certifies 2C."
-)
-LEAST = "The noise of clients that were not sampled is not known: no ε of accounting drawn is a guarantee."
-TENSOR = (
-    "Where whole tensors are flipped, an ε of one bit holds against nobody who sees another bit of the same "
-    "tensor."
-)
+# The assumption that fails, as a ledger names it -> what that means for the ε.
+VIOLATIONS = {
+    "the clipping norm is a private statistic": (
+        "The bound of the sum was taken from private data (the median of the clients' norms) without noise: "
+        "an ε that leaves out what it reveals is no guarantee."
+    ),
+    "cohorts have a fixed size": (
+        "Sampling mismatch: clients were not sampled as the accountants assume; no ε here is a guarantee."
+    ),
+    "the noise of clients that did not come is not known": (
+        "The noise of clients that were not sampled is not known: no ε of accounting drawn is a guarantee."
+    ),
+    "the size of a cohort is seen": (
+        "Sampling mismatch: where the noise or the denominator of a sum tells how many clients came, "
+        "sampling hides one only among those who might have come instead; an ε by Poisson sampling is no "
+        "guarantee there."
+    ),
+    "the sum has another denominator": (
+        "An estimate is of the denominator that was used: remove_sum of a public number, remove_mean of "
+        "those present."
+    ),
+    "the other bits of the tensor flip together": (
+        "Where whole tensors are flipped, an ε of one bit holds against nobody who sees another bit of the "
+        "same tensor."
+    ),
+    "the client that holds an example stays the same": (
+        "Sequential accounting supposes that nobody knows which client holds an example, and that examples "
+        "are dealt anew for every step. Here they stay where they are, so no sequential ε is a guarantee."
+    ),
+    "one example may move a clipped mean by 2C": (
+        "Where only the mean of a batch was clipped, an example-level ε at sensitivity C is what the paper "
+        "claims. It is not a guarantee: that clipping certifies 2C."
+    ),
+}
 SEARCHED = (
     "Hyper-parameters were chosen among {} candidates by their accuracy on private data; no ε here pays "
     "for the search: see docs/accounting.md, tuning is not free."
@@ -63,6 +72,15 @@ ACCOUNTINGS = {
 # Words of a ledger, as prose has them.
 LEVELS = {"client": "client-level", "instance": "example-level"}
 RELATIONS = {"add_remove": "add-or-remove", "replace_one": "replace-one", "zero_out": "zero-out"}
+LAWS = {name: law.words for name, law in COHORTS.items()}
+
+
+def epsilon_meaning(line: Number) -> str:
+    """Return for whom and against whom an ε holds, under which sampling law, at which δ, and its status."""
+    words = [LEVELS.get(line["unit"], line["unit"]), f"{RELATIONS[line['relation']]} neighbours"]
+    words += [LAWS[line["sampling_law"]]] if line["sampling_law"] in LAWS else []
+    words += [f"δ = {numbers.delta(line['delta'])}"] if "delta" in line else []
+    return f"{', '.join(words)}; {line['epsilon_status']}"
 
 
 def unique(frame: pd.DataFrame, columns: Sequence[str]) -> list[tuple[Any, ...]]:
@@ -132,7 +150,7 @@ def footnotes(results: Results) -> list[str]:
             "code: small updates are scaled up, large ones pass). Noise of std "
             f"{few_numbers(bare['noise_std'])} on it hides nobody: no ε holds."
         )
-    notes += accounting_notes(results.epsilons, rounds)
+    notes += accounting_notes(results.epsilons)
 
     # Hardware and time.
     machines = unique(runs, ("hardware", "results_version"))
@@ -164,33 +182,42 @@ def minutes(seconds: float) -> str:
     return f"{text} minute{'' if text == '1' else 's'}"
 
 
-def accounting_notes(epsilons: pd.DataFrame, rounds: pd.DataFrame) -> list[str]:
-    """Say which ε are not what they seem; `rounds` are those that they were spent in."""
+def accounting_notes(epsilons: pd.DataFrame) -> list[str]:
+    """Say which ε of a ledger are not what they seem."""
     counted = epsilons.loc[epsilons["unit"] != "none"]
     notes = [ESTIMATE] if "estimate" in set(counted["kind"]) else []
-    bounded = rounds[["run", "seed", "round", "clip_private", "per_example_clip"]]
-    rows = counted.loc[~counted["assumptions_met"]].merge(bounded, on=["run", "seed", "round"])
-    examples, bits = rows["unit"] == "instance", rows["sensitivity"] == "bit"
-    law, guarantees, private = rows["sampling_law"], rows["kind"] == "guarantee", rows["clip_private"] == 1
-    in_turn = ~law.isin(SAMPLED)
-    poisson = ~examples & ((law == "poisson") | (law == "full") & ~guarantees)
-    reasons = {
-        PRIVATE_BOUND: private,
-        MISMATCH: ~examples & ~bits & ~poisson & ~in_turn & (rows["accounting"] != "drawn"),
-        LEAST: rows["accounting"] == "drawn",
-        SIZE: poisson & ~private & guarantees,
-        DISTANCE: poisson & ~private & ~guarantees,
-        TENSOR: bits,
-        SEQUENTIAL: rows["accounting"] == "sequential",
-        MEAN_CLIPPED: examples & ~rows["per_example_clip"],
-    }
-    return notes + [reason for reason, rows in reasons.items() if rows.any()]
+    failing = set(counted["violation"])
+    return notes + [meaning for violation, meaning in VIOLATIONS.items() if violation in failing]
 
 
 def accountings(selectors: Iterable[EpsilonSelector]) -> list[str]:
     """Say what the accountings among `selectors` mean."""
     words = {selector.accounting for selector in selectors}
     return [f"{word}: {meaning}." for word, meaning in ACCOUNTINGS.items() if word in words]
+
+
+def printed_table(
+    results: Results,
+    declared: TableSpec,
+    name: str,
+    *,
+    columns: list[str],
+    lines: Iterable[Number],
+    display: Sequence[Mapping[str, str]],
+    notes: Sequence[str],
+    details: Iterable[str],
+) -> PrintedTable:
+    """Return a table of its `lines` for machines and of `display` for people.
+
+    What its runs rest on, and which were not run, stands after the `details` of its own.
+    """
+    wanted = dict.fromkeys(declared.runs())
+    used, missing = results.of(*wanted), [run for run in wanted if not results.has(run)]
+    title = full_title(declared) + substitutes_title(used.runs)
+    rests_on = [*details, *footnotes(used), *preset_notes(used.runs, missing)]
+    return PrintedTable(
+        name, title, tidy(name, columns, lines), pd.DataFrame(display), notes, details=rests_on
+    )
 
 
 MACHINE = ("hardware", "engine", "code", "libraries")

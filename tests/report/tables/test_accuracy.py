@@ -1,13 +1,17 @@
 """Tables say what was measured, beside what was published, and what it rests on."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from pydantic import ValidationError
 from support.made_runs import write_run
 
+from fedpriv import account
 from fedpriv.paper.claims import Claim
 from fedpriv.paper.tables import AccuracyTable
 from fedpriv.report import numbers
+from fedpriv.report.notes import VIOLATIONS
 from fedpriv.report.render import INDENT
 from fedpriv.report.results import collect, load_results
 from fedpriv.report.tables import TABLE_KINDS
@@ -77,22 +81,16 @@ def test_the_footnotes_name_everything_that_a_number_rests_on(tmp_path, declared
         assert words in notes
 
 
-def test_a_sampling_mismatch_is_said(tmp_path, declared):
-    runs = [
-        write_run(
-            tmp_path, run, 0, scheme="client_dp" if run.endswith("dp") else "none", assumptions_met=False
-        )
-        for run in ("n100_none", "n100_dp")
-    ]
-    notes = said(table_of(load_results(collect(runs, tmp_path)), declared))
-    assert "Sampling mismatch" in notes and "one seed has no interval" in notes
-
-
-def test_a_bound_taken_from_private_data_is_said_and_is_no_mismatch_of_sampling(tmp_path, declared):
-    facts = {"clip_private": True}
-    run = write_run(tmp_path, "n100_dp", 0, scheme="client_dp", assumptions_met=False, facts=facts)
+@pytest.mark.parametrize("violation", VIOLATIONS)
+def test_an_assumption_that_fails_is_one_that_accounting_names_and_the_details_say_what_it_means(
+    violation, tmp_path, declared
+):
+    run = write_run(tmp_path, "n100_dp", 0, scheme="client_dp", violation=violation)
     notes = said(table_of(load_results(collect([run], tmp_path)), declared))
-    assert "was taken from private data" in notes and "Sampling mismatch" not in notes
+    assert [one for one in VIOLATIONS.values() if one in notes] == [VIOLATIONS[violation]]
+    assert "one seed has no interval" in notes
+    sources = (path.read_text("utf-8") for path in Path(account.__file__).parent.glob("*.py"))
+    assert any(f'"{violation}"' in source for source in sources)
 
 
 def test_noise_on_what_nothing_bounds_is_said_to_hide_nobody(tmp_path, declared):
@@ -156,7 +154,7 @@ def test_a_column_without_a_published_epsilon_is_read_within_that_of_another(tmp
 def test_a_column_is_read_within_the_epsilon_of_a_column_that_has_one(declared):
     with pytest.raises(ValidationError, match=r"columns.tight.within.*baseline.*dp, bdp"):
         with_tight_clip(declared, within="baseline")
-    with pytest.raises(ValidationError, match="within with selector"):
+    with pytest.raises(ValidationError, match="within with accountant"):
         with_tight_clip(declared, accountant=None)
 
 

@@ -51,7 +51,7 @@ def test_the_companion_of_both_levels_shows_the_bound_against_the_sum_beside_tha
     ]
     assert [line["Level"] for line in shown] == ["client-level"] * 2 + ["example-level"] * 2
     assert [line["δ"] for line in shown] == ["10⁻³", "10⁻³", "10⁻⁵", "10⁻⁵"]
-    failing = "not a guarantee: the size of a cohort is seen"
+    failing = "not a guarantee: the client that holds an example stays the same"
     assert [line["Status"] for line in shown] == ["guarantee", "guarantee", failing, "guarantee"]
     assert len(table.tidy) == 2 * 3 * len(selectors)
 
@@ -62,7 +62,7 @@ def test_a_companion_holds_the_table_that_it_names_and_the_defaults_of_its_kind(
         "every": {"kind": "epsilons", "title": "Every ε", "of": "table1"},
         "few": {"kind": "epsilons", "title": "Few", "of": "table1", "accountants": ["rdp C"]},
     }
-    whole = resolve_tables(tables, {"accountants": {"accountants": ["moments C", "pld C"]}})
+    whole = resolve_tables(tables, {"epsilons": {"accountants": ["moments C", "pld C"]}})
     every, few = (EpsilonsTable.model_validate(whole[name]) for name in ("every", "few"))
     assert every.of == few.of == declared and list(every.runs()) == list(declared.runs())
     assert [str(selector) for selector in every.accountants] == [

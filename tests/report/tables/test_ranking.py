@@ -61,7 +61,7 @@ def test_a_ranking_of_nothing_says_what_was_looked_for(searched):
 @pytest.mark.parametrize(
     "changed, words",
     [
-        ({"columns": [{"name": "epsilon"}]}, "epsilon: found nothing, allowed: epsilon with selector"),
+        ({"columns": [{"name": "epsilon"}]}, "epsilon: found nothing, allowed: epsilon with accountant"),
         ({"columns": [{"name": "gamma", "accountant": "moments C"}]}, "gamma with nothing"),
         ({"columns": ["gain_last"]}, "found gain_last, allowed: these with a reference"),
         ({"lines": [{"run": "half", "label": "a half"}]}, "allowed: lines, or match"),

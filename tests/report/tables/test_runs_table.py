@@ -154,16 +154,16 @@ def test_the_notes_say_whose_accuracy_it_is(results):
 
 
 def test_one_bit_under_one_coin_a_tensor_is_said_to_hold_against_nobody(results):
-    epsilons = results.epsilons
-    some = replace(results, epsilons=epsilons.assign(assumptions_met=epsilons["sensitivity"] != "bit"))
+    together = "the other bits of the tensor flip together"
+    some = replace(results, epsilons=results.epsilons.assign(violation=together))
     notes = said(table_of(some, "gammas"))
     assert "whole tensors are flipped" in notes and "Sampling mismatch" not in notes
 
 
 def test_the_notes_of_an_epsilon_say_for_whom_it_is(results):
     notes = said(table_of(results, "gammas"))
-    assert "one bit of a client, replace-one neighbours, δ = 10⁻³" in notes
-    assert "client-level, replace-one neighbours, δ = 10⁻³" in notes
+    for whose in ("one bit of a client", "client-level"):
+        assert f"{whose}, replace-one neighbours, full participation, δ = 10⁻³; guarantee" in notes
     assert "sum: against who sees only the sum" in notes
 
 

@@ -11,16 +11,15 @@ import numpy as np
 import pandas as pd
 
 from fedpriv.account.statement import attacker_accuracy, status
-from fedpriv.mechanisms.sampling import COHORTS
 from fedpriv.paper.epsilons import SELECTOR_COLUMNS, EpsilonSelector
 from fedpriv.paper.tables import BASELINE, AccuracyTable, Cell, Row, full_title
 from fedpriv.report import numbers
 from fedpriv.report.metrics import METRICS
 from fedpriv.report.notes import (
     LEVELS,
-    RELATIONS,
     SEARCHED,
     accountings,
+    epsilon_meaning,
     footnotes,
     preset_notes,
     substitutes_title,
@@ -374,18 +373,9 @@ def reading_notes(declared: AccuracyTable, cells: Sequence[ReadCell]) -> list[st
 
 def counting_text(cells: Sequence[ReadCell], column: str, level: str, selector: EpsilonSelector) -> str:
     """Way of counting an ε, with its meaning in the ledgers of a column's runs."""
-    every = [spent for one in cells if one.column == column for spent in one.spent if spent.level == level]
-    there = [spent.meaning for spent in every if "relation" in spent.meaning]
-    meant = ""
-    if there:
-        laws = {name: law.words for name, law in COHORTS.items()}
-        unit, relation, law = (
-            ", ".join(sorted({words[line[name]] for line in there}))
-            for name, words in zip(MEANING, (LEVELS, RELATIONS, laws), strict=False)
-        )
-        meant = f"; {unit}, {relation} neighbours, {law}"
-    are = " or ".join(sorted({line["epsilon_status"] for line in there})) or selector.kind
-    return f"{selector}; {are}{meant}"
+    of_level = (spent for one in cells if one.column == column for spent in one.spent if spent.level == level)
+    meanings = {epsilon_meaning(spent.meaning) for spent in of_level if "relation" in spent.meaning}
+    return f"{selector}; {' or '.join(sorted(meanings)) or selector.kind}"
 
 
 def caveats(declared: AccuracyTable, cells: Sequence[ReadCell], used: Results) -> str:
