@@ -12,8 +12,6 @@ from matplotlib.image import imread
 from matplotlib.legend import Legend
 from matplotlib.text import Text
 
-from fedpriv.errors import BadInput
-from fedpriv.frozen import parse
 from fedpriv.paper.figures import Panel, RoundsFigure
 from fedpriv.paper.paper import homes, load_paper
 from fedpriv.report import page
@@ -286,25 +284,6 @@ def test_every_line_has_its_words_at_its_end_in_its_colour_with_its_dash_and_its
     for label, line in lines_of(axes).items():
         for what in ("color", "marker", "linestyle", "fillstyle"):
             assert getattr(found[label], f"get_{what}")() == getattr(line, f"get_{what}")()
-
-
-@pytest.mark.parametrize(
-    "changed, said",
-    [
-        (
-            {"accountants": ["sum moments C", "upload moments C"]},
-            "found sum, upload, allowed: one accounting",
-        ),
-        ({"accountants": []}, "found nothing, allowed: those of epsilon and growth"),
-        ({"quantity": "accuracy"}, "found moments C, .*, allowed: those of epsilon and growth"),
-        ({"accountants": ["moments Q"]}, "found Q in 'moments Q'"),
-        ({"panels": {"n100": {"title": "N", "budgets": {"DP": 1}}}}, "found DP, allowed: none"),
-        ({"lines": {}}, "lines"),
-    ],
-)
-def test_a_figure_that_does_not_add_up_is_an_error(changed, said):
-    with pytest.raises(BadInput, match=said):
-        parse(RoundsFigure.model_validate, EPSILONS.model_dump() | changed, "paper.yaml")
 
 
 def test_an_interval_that_leaves_the_axis_is_not_cut_off_but_marked():

@@ -229,18 +229,6 @@ def test_a_table_of_which_nothing_was_run_says_so(results, kind, tmp_path):
     assert pd.read_csv(tmp_path / f"{kind}.csv").empty
 
 
-def test_every_epsilon_of_the_csv_comes_with_its_meaning(results):
-    tidy = table_of(results, "gammas").tidy.query("quantity == 'epsilon'")
-    assert len(tidy) == 3 * 7
-    assert (
-        tidy[["accountant", "accounting", "sensitivity", "unit", "relation", "delta"]].notna().all(axis=None)
-    )
-    labels = labels_of(results, *NBAFL).tidy.query("quantity.str.startswith('epsilon')")
-    assert labels["epsilon_status"].notna().all()
-    assert set(labels.query("quantity == 'epsilon_if'")["epsilon_status"].str[:15]) == {"not a guarantee"}
-    assert set(labels.query("quantity == 'epsilon_label'")["epsilon_status"]) == {"nominal"}
-
-
 def test_what_else_was_measured_is_read_at_the_last_evaluated_round(tmp_path):
     rounds = np.arange(1, 21)
     facts = {
