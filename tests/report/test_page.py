@@ -155,9 +155,9 @@ def test_the_workflow_asks_for_no_figure_of_which_a_preset_runs_nothing():
 
 def test_every_run_says_how_accurate_it_was_what_it_took_and_on_what(text):
     rows = [words(row) for row in re.findall(r"<tr.*?>(.+?)</tr>", table(text, "small-runs"), re.DOTALL)]
-    assert rows[1] == "n100_none digits 2 20 97.0 ± 0.6 2.0 A server.learning_rate 0.97"
+    assert rows[1] == "n100_none digits 2 20 97.0 ± 0.6 2.0 1 server.learning_rate 0.97"
     assert [row.split()[0] for row in rows if "diverged" in row] == ["burst"]
-    assert "Machine A: hardware a processor, 2 cores" in words(part(text, "small-runs"))
+    assert "Machine 1: hardware a processor, 2 cores" in words(part(text, "small-runs"))
 
 
 def test_what_stands_in_is_said_at_its_paper_and_what_the_preset_changes_at_the_top(text):

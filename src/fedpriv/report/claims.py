@@ -349,9 +349,9 @@ def papers_cells(paper: Path) -> pd.DataFrame:
 
 
 def accuracies_text(papers: Iterable[str], folder: Path) -> str:
-    """Return in a sentence how the published numbers of papers came out, of which something was run."""
+    """Return in a sentence how the published numbers of papers came out; empty where no paper has any."""
     finished = [folder / name for name in papers if (folder / name / "claims.csv").is_file()]
-    verdicts = [one for path in finished for one in papers_cells(path).get("verdict", ()) if one != NOT_RUN]
+    verdicts = [one for path in finished for one in papers_cells(path).get("verdict", ())]
     return f"{len(verdicts)} published numbers: {numbers.verdict_counts(verdicts)}." if verdicts else ""
 
 

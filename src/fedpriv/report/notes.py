@@ -6,7 +6,6 @@ what it was set to, what it ran on.
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from string import ascii_uppercase
 from typing import Any
 
 import pandas as pd
@@ -226,7 +225,7 @@ SHOWN = ("dataset", "rounds")  # settings with a column of their own
 
 def settings_table(results: Results) -> PrintedTable:
     """Return a line a run, with the settings in which it differs; those of all stand below, and machines."""
-    machines = {letter(number): one for number, one in enumerate(unique(results.runs, MACHINE))}
+    machines = {str(number): one for number, one in enumerate(unique(results.runs, MACHINE), start=1)}
     settings = {run: flatten(json.loads(config)) for run, config in unique(results.runs, ("run", "config"))}
     shared = shared_settings(list(settings.values()))
     lines, shown = [], []
@@ -279,9 +278,3 @@ def shared_settings(settings: Sequence[Mapping[str, str]]) -> dict[str, str]:
     """Return the settings that are in all of `settings`, with the same value."""
     first, *others = settings or [{}]
     return {key: text for key, text in first.items() if all(one.get(key) == text for one in others)}
-
-
-def letter(number: int) -> str:
-    """Return the letters that number 0, 1, ... goes by: A to Z, then AA."""
-    above, last = divmod(number, len(ascii_uppercase))
-    return (letter(above - 1) if above else "") + ascii_uppercase[last]
