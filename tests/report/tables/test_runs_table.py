@@ -143,28 +143,17 @@ def test_an_infinite_epsilon_is_explained_and_a_finite_one_is_not(results):
     assert any(note.startswith("∞: nothing was flipped") for note in table.notes)
 
 
-def test_the_notes_say_whose_accuracy_it_is(results):
-    notes = said(table_of(results, "uploads"))
+def test_the_notes_say_whose_accuracy_and_epsilon_it_is(results):
+    notes = said(table_of(results, "uploads")) + said(table_of(results, "gammas"))
     for words in (
         "the mean over all clients' own weights",
         "on one of 10 test examples. Sampled: 50 clients",
         "test split itself chooses the round",
+        "one bit of a client, replace-one neighbours, full participation, δ = 10⁻³; guarantee",
+        "client-level, replace-one neighbours, full participation, δ = 10⁻³; guarantee",
+        "sum: against who sees only the sum",
     ):
         assert words in notes
-
-
-def test_one_bit_under_one_coin_a_tensor_is_said_to_hold_against_nobody(results):
-    together = "the other bits of the tensor flip together"
-    some = replace(results, epsilons=results.epsilons.assign(violation=together))
-    notes = said(table_of(some, "gammas"))
-    assert "whole tensors are flipped" in notes and "Sampling mismatch" not in notes
-
-
-def test_the_notes_of_an_epsilon_say_for_whom_it_is(results):
-    notes = said(table_of(results, "gammas"))
-    for whose in ("one bit of a client", "client-level"):
-        assert f"{whose}, replace-one neighbours, full participation, δ = 10⁻³; guarantee" in notes
-    assert "sum: against who sees only the sum" in notes
 
 
 def test_uploads_are_held_against_the_same_numbers_in_float32(results):
