@@ -15,7 +15,7 @@ from fedpriv.paper.paper import load_paper
 from fedpriv.paper.tables import RunsTable
 from fedpriv.report import numbers, render
 from fedpriv.report.figures.rounds import quantity_by_seed
-from fedpriv.report.results import collect, load_results
+from fedpriv.report.results import Results, collect, load_results
 from fedpriv.report.tables.runs import runs_table
 
 GAMMAS = {"half": 0.5, "fifth": 0.2, "tenth": 0.1}
@@ -57,7 +57,7 @@ DECLARED = {
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     """Return the collected runs: three γ with two seeds each, and others with one."""
     folder = tmp_path_factory.mktemp("lines")
     made = [
@@ -86,25 +86,20 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
         )
     bare = {"upload_l2": np.inf, "broadcast_noise_std": 0.002}
     made.append(write_run(folder, "nbafl_bare", 0, scheme="nbafl", scale=np.inf, facts=bare))
-    return collect(made, folder)
-
-
-@pytest.fixture(scope="module")
-def results(runs: Path) -> pd.DataFrame:
-    return load_results(runs)
+    return load_results(collect(made, folder))
 
 
 def said(table):
     return "\n".join((*table.notes, *table.details))
 
 
-def table_of(results: pd.DataFrame, kind: str, **changed: object) -> render.PrintedTable:
+def table_of(results: Results, kind: str, **changed: object) -> render.PrintedTable:
     declared = RunsTable.model_validate(DECLARED[kind] | changed)
     found = declared.matched(results.runs["run"].unique()) if declared.match else declared
     return runs_table(results, found, kind)
 
 
-def labels_of(results: pd.DataFrame, *runs: str) -> render.PrintedTable:
+def labels_of(results: Results, *runs: str) -> render.PrintedTable:
     """Return the table of labels that the paper's own script makes, of other runs."""
     declared = load_paper("nbafl", Path(__file__).parents[3] / "config/papers").tables["labels"]
     declared = declared.model_copy(update={"lines": {run: run for run in runs}})
