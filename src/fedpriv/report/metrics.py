@@ -104,11 +104,6 @@ def published(results: Results, cell: Cell) -> Sample:
     return Sample(cell.published, f"{of.factor * cell.published:g}{of.unit}", kind)
 
 
-def last_value(results: Results, cell: Cell, name: str) -> Sample:
-    """Numbers of a metric beside accuracy, within the budgets of a cell or at the last round."""
-    return Sample(reading.reading(results, cell, name)["value"])
-
-
 def first_round(results: Results, cell: Cell, target: Sample | float) -> Sample:
     """Return the first evaluated round that is at least so accurate; what is never reached takes for ever."""
     read = reading.evaluated(results, cell.run)
@@ -171,7 +166,11 @@ def epsilon_text(found: Sample) -> str:
 
 def evaluated_metric(name: str) -> Metric:
     """Metric that is measured where a model is evaluated, if a run asks for it."""
-    of, read = EVALUATED[name], partial(last_value, name=name)
+    of = EVALUATED[name]
+
+    def read(results: Results, cell: Cell) -> Sample:
+        return Sample(reading.reading(results, cell, name)["value"])
+
     if of.digits is None:
         label, show, unit = f"{of.label} (%)", numbers.percent, PERCENT
     else:

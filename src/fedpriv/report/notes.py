@@ -149,7 +149,12 @@ def footnotes(results: Results) -> list[str]:
             "code: small updates are scaled up, large ones pass). Noise of std "
             f"{few_numbers(bare['noise_std'])} on it hides nobody: no ε holds."
         )
-    notes += accounting_notes(results.epsilons)
+
+    # Which ε are not what they seem.
+    counted = results.epsilons.loc[results.epsilons["unit"] != "none"]
+    notes += [ESTIMATE] * ("estimate" in set(counted["kind"]))
+    failing = set(counted["violation"])
+    notes += [meaning for violation, meaning in VIOLATIONS.items() if violation in failing]
 
     # Hardware and time.
     machines = unique(runs, ("hardware", "results_version"))
@@ -179,14 +184,6 @@ def minutes(seconds: float) -> str:
     """Return a time in minutes, in words."""
     text = f"{seconds / 60:,.0f}"
     return f"{text} minute{'' if text == '1' else 's'}"
-
-
-def accounting_notes(epsilons: pd.DataFrame) -> list[str]:
-    """Say which ε of a ledger are not what they seem."""
-    counted = epsilons.loc[epsilons["unit"] != "none"]
-    notes = [ESTIMATE] if "estimate" in set(counted["kind"]) else []
-    failing = set(counted["violation"])
-    return notes + [meaning for violation, meaning in VIOLATIONS.items() if violation in failing]
 
 
 def accountings(selectors: Iterable[EpsilonSelector]) -> list[str]:

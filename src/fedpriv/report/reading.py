@@ -71,18 +71,16 @@ def best_drawn(results: Results, run: str) -> pd.DataFrame:
 def reading_within(
     results: Results, run: str, *budgets: tuple[EpsilonSelector, float], metric: str = "accuracy"
 ) -> pd.DataFrame:
-    """Return the reading of `run` at the last evaluated round before any ε first exceeds its budget."""
-    last = last_affordable(results, run, *budgets)
+    """Return the reading of `run` at the last evaluated round before any ε first exceeds its budget.
+
+    A seed that can afford no round has NaN.
+    """
+    seeds = sorted(rows_of(results.runs, run)["seed"])
+    ends = pd.concat([affordable_rounds(results, run, *budget).reindex(seeds) for budget in budgets], axis=1)
+    last = ends.min(axis="columns", skipna=False)
     every = evaluated(results, run, metric)
     read = every.loc[every["round"] <= every["seed"].map(last)].groupby("seed").last()
     return with_divergence(results, run, read.astype(float).reindex(last.index), last)
-
-
-def last_affordable(results: Results, run: str, *budgets: tuple[EpsilonSelector, float]) -> pd.Series:
-    """Return by seed the last round before any ε first exceeds its budget; NaN where none is."""
-    seeds = sorted(rows_of(results.runs, run)["seed"])
-    last = pd.concat([affordable_rounds(results, run, *budget).reindex(seeds) for budget in budgets], axis=1)
-    return last.min(axis="columns", skipna=False)
 
 
 def with_divergence(

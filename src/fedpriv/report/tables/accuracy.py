@@ -272,7 +272,11 @@ def row_lines(
         head = ", ".join([WHOSE[level], *(f"δ={numbers.delta(one)}" for one in named)])
         lines[head] = [spent_text(one, level) for one in shown]
     if any(one.round for other in declared.rows for one in other.published.values()):
-        lines["round"] = [round_text(one) for one in shown]
+        rounds = [numbers.round_range(one.read["round"]) if one.ran else "" for one in shown]
+        lines["round"] = [
+            in_brackets(measured, f"{one.cell.published_round or ''}")
+            for measured, one in zip(rounds, shown, strict=True)
+        ]
     yield from ([INDENT + head, *texts] for head, texts in lines.items() if any(texts))
 
 
@@ -306,12 +310,6 @@ def spent_text(one: ReadCell, level: str) -> str:
     budgets = one.cell.within if one.cell.published is not None else ()
     printed = next((f"{budget.epsilon:g}" for budget in budgets if budget.unit == level), "")
     return in_brackets(measured, printed)
-
-
-def round_text(one: ReadCell) -> str:
-    """Text of the round at which a cell is read."""
-    measured = numbers.round_range(one.read["round"]) if one.ran else ""
-    return in_brackets(measured, f"{one.cell.published_round or ''}")
 
 
 def in_brackets(measured: str, printed: str) -> str:

@@ -1,7 +1,6 @@
 """Tables of ε: what every accountant counts of runs, and the lower bounds that audits put under it."""
 
 from collections.abc import Sequence
-from functools import reduce
 
 import numpy as np
 
@@ -17,7 +16,6 @@ from fedpriv.report.render import PrintedTable
 from fedpriv.report.results import Results, rows_of
 from fedpriv.report.tables.accuracy import ReadCell, read_cells, reading_notes
 
-READER_WORDS = {"instance (": "example (", "(label)": "(nominal ε)"}
 ABOUT = ("audit", "about", "kind", "delta", "confidence", "verdict", "cost")
 AUDIT_COLUMNS = ["table", "row", "run", "column", "quantity", *STATISTIC, *ABOUT]
 HOW = (
@@ -67,7 +65,7 @@ def audits_table(results: Results, declared: AuditsTable, name: str) -> PrintedT
 def shown_line(line: LabelledRun, seeds: Seeds) -> dict[str, str]:
     """Return the cells of one line."""
     first = seeds[0]
-    whose = reduce(lambda text, words: text.replace(*words), READER_WORDS.items(), first.about)
+    whose = first.about.replace("instance (", "example (").replace("(label)", "(nominal ε)")
     lower = float(np.mean([one.lower_bound for one in seeds]))
     return {
         "Run": line.label,
