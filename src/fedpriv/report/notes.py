@@ -99,13 +99,13 @@ def substitutes(runs: pd.DataFrame) -> list[str]:
     return [f"{name} in place of {wanted}" for name, wanted in pairs if wanted]
 
 
-def footnotes(results: Results) -> list[str]:
-    """Return the notes on what the runs in `results` rest on, a sentence each."""
+def footnotes(results: Results, intervals: bool = True) -> list[str]:
+    """Return the notes on what the runs in `results` rest on, a sentence each; and what `intervals` are."""
     runs, rounds = results.runs, results.rounds
     if runs.empty:
         return []
     # Data and models, with their options and sizes.
-    notes = [data_note(runs)]
+    notes = [f"Data: {data_names(runs)}."]
     models = {}
     for config, parameters in unique(runs, ("config", "parameters")):
         model = json.loads(config)["model"]
@@ -120,9 +120,10 @@ def footnotes(results: Results) -> list[str]:
 
     # Seeds, what their intervals mean, and those that came to nothing.
     seeds = runs.groupby("run", observed=True)["seed"].nunique()
-    counts = " to ".join(map(str, sorted({seeds.min(), seeds.max()})))
-    alone = "; one seed has no interval" if seeds.min() == 1 else ""
-    notes.append(f"Seeds a run: {counts}; {METHOD}{alone}. Published numbers are single runs.")
+    told = [f"Seeds a run: {' to '.join(map(str, sorted({seeds.min(), seeds.max()})))}"]
+    if intervals:
+        told += [METHOD, "one seed has no interval"] if seeds.min() == 1 else [METHOD]
+    notes.append(f"{'; '.join(told)}. Published numbers are single runs.")
     gone = unique(runs.loc[runs["diverged"] > 0], ("run", "seed", "diverged"))
     if ends := [f"{run} seed {seed} after round {last:,}" for run, seed, last in gone]:
         notes.append(f"Diverged, their weights no longer finite: {'; '.join(ends)}.")
@@ -171,13 +172,12 @@ def preset_notes(runs: pd.DataFrame, missing: Iterable[str]) -> list[str]:
     return notes + ([f"Not run in this preset: {'; '.join(names)}."] if names else [])
 
 
-def data_note(runs: pd.DataFrame) -> str:
+def data_names(runs: pd.DataFrame) -> str:
     """Names of the data, and what they stand in for."""
-    names = [
+    return "; ".join(
         name + (f", substitute data for {wanted}" if wanted else "")
         for name, wanted in unique(runs, ("data", "substitute_for"))
-    ]
-    return f"Data: {'; '.join(names)}."
+    )
 
 
 def minutes(seconds: float) -> str:

@@ -2,21 +2,16 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from re import compile, escape
 from typing import Any
 
 import pandas as pd
 
 from fedpriv.paper.figures import AxesPair, DrawnRun, FigureSpec
 from fedpriv.paper.tables import full_title
-from fedpriv.report import numbers
 from fedpriv.report.notes import accountings, epsilon_meaning, footnotes, preset_notes
 from fedpriv.report.reading import ledger_rows, meaning
 from fedpriv.report.render import escape_markdown
 from fedpriv.report.results import Results
-
-# A band is no interval: where no number has one, nothing is said of it.
-INTERVAL = compile(f"; {escape(numbers.METHOD)}(; one seed has no interval)?")
 
 
 def content(results: Results, declared: FigureSpec, caption: str) -> dict[str, Any]:
@@ -43,12 +38,11 @@ def content(results: Results, declared: FigureSpec, caption: str) -> dict[str, A
     notes = [
         *meanings(results, parts),
         *accountings(curve.selector for curve in curves if curve.selector),
-        *footnotes(replace(used, epsilons=drawn)),
+        *footnotes(replace(used, epsilons=drawn), intervals="±" in caption),  # a band is none
         *preset_notes(used.runs, missing),
     ]
     if uncounted:
         notes.append(f"Not in the ledger: {'; '.join(uncounted)}.")
-    notes = [note if "±" in caption else INTERVAL.sub("", note) for note in notes]
     texts = {"title": full_title(declared), "place": declared.place, "caption": caption, "alt": alt}
     return texts | {"notes": notes}
 
