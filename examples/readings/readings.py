@@ -31,7 +31,7 @@ from fedpriv.paper.epsilons import SELECTOR_COLUMNS
 from fedpriv.paper.paper import read_yaml
 from fedpriv.report import numbers, render
 from fedpriv.report.notes import footnotes, preset_notes
-from fedpriv.report.numbers import STATISTIC, Number, display_frame, interval, selector_words, tidy
+from fedpriv.report.numbers import STATISTIC, Number, interval, selector_words, tidy
 from fedpriv.report.reading import (
     MEANING,
     epsilon_at,
@@ -234,7 +234,10 @@ def readings_table(results: Results, declared: Wanted, name: str) -> render.Prin
         said = {("", key): text for key, text in settings[one].items()}
         shown.append({("", "Run"): called(one, one in nearest)} | sigma_and_clip(one) | said | cells)
     headings = dict.fromkeys(heading for line in [*shown[1:2], *shown] for heading in line)
-    display = display_frame([{heading: line.get(heading, "") for heading in headings} for line in shown])
+    names = {heading: " ".join(filter(None, heading)) for heading in headings}
+    display = pd.DataFrame(
+        [{name: line.get(heading, "") for heading, name in names.items()} for line in shown]
+    )
     baseline = [declared.baseline["run"]] if declared.baseline else []
     used = results.of(*declared.runs(results), *baseline)
     missing = [run for run in baseline if not results.has(run)]
