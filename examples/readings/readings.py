@@ -36,9 +36,9 @@ from fedpriv.report.reading import (
     MEANING,
     epsilon_at,
     evaluated,
-    fact,
     last_reading,
     ledger_rows,
+    mean_of_rounds,
     meaning,
     reading_within,
 )
@@ -268,7 +268,7 @@ def numbers_of(
     if one.refused:
         return [key | {"status": one.refused}]
     own = results.of(one.run)
-    over_median = one.clip_l2 / fact(own, one.run, "norm_median")
+    over_median = one.clip_l2 / mean_of_rounds(own, one.run, "norm_median")
     found = [number(("", "C / median"), "over_median", over_median, numbers.three_digits)]
     for estimator, column in BDP.items():
         read = outcome(own, declared, one, wanted, estimator)

@@ -142,14 +142,16 @@ def growth(results: Results, run: str, selector: EpsilonSelector) -> pd.DataFram
     return seeds - seeds.iloc[:1].to_numpy()
 
 
-def fact(results: Results, run: str, name: str) -> pd.Series:
+def mean_of_rounds(results: Results, run: str, name: str) -> pd.Series:
     """Return by seed the mean over rounds of a column of the trace."""
     return rows_of(results.rounds, run).groupby("seed")[name].mean()
 
 
 def numbers_sent(results: Results, run: str) -> pd.Series:
     """Return by seed how many numbers a client sends in a round, protected or in the clear."""
-    bits, clear, sent = (fact(results, run, name) for name in ("noisy_bits", "clear_values", "upload_bytes"))
+    bits, clear, sent = (
+        mean_of_rounds(results, run, name) for name in ("noisy_bits", "clear_values", "upload_bytes")
+    )
     return (bits + clear).where(bits > 0, sent / WIDTH)
 
 
