@@ -31,14 +31,14 @@ from fedpriv.paper.epsilons import SELECTOR_COLUMNS
 from fedpriv.paper.paper import read_yaml
 from fedpriv.report import numbers, render
 from fedpriv.report.notes import footnotes, preset_notes
-from fedpriv.report.numbers import STATISTIC, Number, display_frame, interval, selector_words, tidy
+from fedpriv.report.numbers import STATISTIC, Number, interval, selector_words, tidy
 from fedpriv.report.reading import (
     MEANING,
     epsilon_at,
     evaluated,
-    fact,
     last_reading,
     ledger_rows,
+    mean_of_rounds,
     meaning,
     reading_within,
 )
@@ -234,7 +234,10 @@ def readings_table(results: Results, declared: Wanted, name: str) -> render.Prin
         said = {("", key): text for key, text in settings[one].items()}
         shown.append({("", "Run"): called(one, one in nearest)} | sigma_and_clip(one) | said | cells)
     headings = dict.fromkeys(heading for line in [*shown[1:2], *shown] for heading in line)
-    display = display_frame([{heading: line.get(heading, "") for heading in headings} for line in shown])
+    names = {heading: " ".join(filter(None, heading)) for heading in headings}
+    display = pd.DataFrame(
+        [{name: line.get(heading, "") for heading, name in names.items()} for line in shown]
+    )
     baseline = [declared.baseline["run"]] if declared.baseline else []
     used = results.of(*declared.runs(results), *baseline)
     missing = [run for run in baseline if not results.has(run)]
@@ -265,7 +268,7 @@ def numbers_of(
     if one.refused:
         return [key | {"status": one.refused}]
     own = results.of(one.run)
-    over_median = one.clip_l2 / fact(own, one.run, "norm_median")
+    over_median = one.clip_l2 / mean_of_rounds(own, one.run, "norm_median")
     found = [number(("", "C / median"), "over_median", over_median, numbers.three_digits)]
     for estimator, column in BDP.items():
         read = outcome(own, declared, one, wanted, estimator)

@@ -80,12 +80,11 @@ def interrupted(*_):
     raise KeyboardInterrupt
 
 
-def test_an_interrupted_training_says_that_it_goes_on(fedpriv, monkeypatch):
-    monkeypatch.setattr(loop, "train", interrupted)
-    said = "fedpriv run: interrupted; the same command goes on from the last saved round"
-    assert fedpriv(*RUN) == (130, [], [said])
-
-
-def test_any_other_verb_that_is_interrupted_says_so(fedpriv, monkeypatch):
-    monkeypatch.setattr(doctor, "diagnose", interrupted)
-    assert fedpriv("doctor") == (130, [], ["fedpriv doctor: interrupted; the same command starts anew"])
+def test_a_verb_that_is_interrupted_says_how_it_goes_on(fedpriv, monkeypatch):
+    for module, name, words, what in (
+        (loop, "train", RUN, "goes on from the last saved round"),
+        (doctor, "diagnose", ["doctor"], "starts anew"),
+    ):
+        monkeypatch.setattr(module, name, interrupted)
+        said = f"fedpriv {words[0]}: interrupted; the same command {what}"
+        assert fedpriv(*words) == (130, [], [said])

@@ -197,8 +197,3 @@ def test_a_corrupt_or_missing_file_of_a_run_is_named(refused, trained, name):
     assert name in refused("account", "out")
     (trained / name).unlink()
     assert name in refused("account", "out")
-
-
-def test_comparing_refuses_results_that_are_not_finished(refused, results):
-    (results / "claims.csv").unlink()
-    assert "claims.csv" in refused("compare", "results/tiny/tiny")

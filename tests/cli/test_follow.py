@@ -52,9 +52,10 @@ STEPS = "".join(f"» accounting tiny: run {run} of 3, about {3 - run} s left\n" 
 
 
 def test_a_step_of_many_runs_is_a_line_now_and_then(tmp_path):
-    process = follow(tmp_path, f"print('total 1'); print({STEPS!r} + '» figures')")
-    lines = process.communicate()[0].splitlines()[:-1]
-    assert [line.partition("] ")[2] for line in lines] == [STEPS.splitlines()[0][2:], "figures"]
+    lines = (
+        follow(tmp_path, f"print('total 1'); print({STEPS!r} + '» figures')").communicate()[0].splitlines()
+    )
+    assert [line.partition("] ")[2] for line in lines[:-1]] == [STEPS.splitlines()[0][2:], "figures"]
 
 
 def test_at_a_terminal_a_step_of_many_runs_has_one_line_that_changes(tmp_path):

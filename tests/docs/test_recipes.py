@@ -50,7 +50,7 @@ def done(*words):
     return subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True).stdout
 
 
-QUICK = ("show", "epsilon", "calibrate", "account", "audit")  # seconds; of others the arguments are read
+QUICK = ("list", "show", "epsilon", "calibrate", "account", "audit")  # of others the arguments are read
 
 
 PROGRAM = r"(?:[A-Z_]+=\S+ )*(?:make|fedpriv|snakemake|cp|head|git|pip|python|sbatch)\b"

@@ -75,9 +75,7 @@ def test_a_table_asks_for_it_by_the_key_that_its_rows_have(zcdp):
 @pytest.mark.parametrize("said", ["ftrl C", "zcdp C"])
 def test_one_that_is_not_installed_is_one_line_that_names_those_that_are(said):
     name = said.split()[0]
-    with pytest.raises(
-        BadInput, match=rf"accountant: found {name} in '{said}', allowed: .*moments\|rdp\|pld"
-    ):
+    with pytest.raises(BadInput, match=rf"found {name} in '{said}', allowed: .*moments\|rdp\|pld"):
         column(said)
     with pytest.raises(BadInput, match=f"accountant: found {name}, allowed: moments, rdp, pld"):
         column({"accountant": name})
@@ -93,15 +91,8 @@ def test_plans_and_budgets_are_certified_by_it(zcdp, capsys):
     noise = calibrate(epsilon=5.0, **plan)
     assert epsilon(noise_multiplier=noise, **plan).epsilon == pytest.approx(5.0, rel=1e-5)
     assert epsilon(noise_multiplier=noise, slack=2.0, **plan).epsilon == pytest.approx(10.0, rel=1e-5)
-    assert (
-        main(
-            [
-                "calibrate",
-                *["--epsilon", "5", "-q", ".3", "--rounds", "50", "--delta", "1e-3", "--accountant", "zcdp"],
-            ]
-        )
-        == 0
-    )
+    words = "calibrate --epsilon 5 -q .3 --rounds 50 --delta 1e-3 --accountant zcdp"
+    assert main(words.split()) == 0
     assert f"{noise:.4g}" in capsys.readouterr().out
     scheme = {"name": "client_dp", "clip_l2": 1.0}
     scheme["noise_multiplier"] = {"epsilon": 5.0, "accountant": "zcdp"}

@@ -10,7 +10,6 @@ from support.made_claims import claim
 from fedpriv.errors import BadInput
 from fedpriv.frozen import parse
 from fedpriv.paper.arithmetic import Call
-from fedpriv.paper.claims import Claim
 from fedpriv.paper.epsilons import EpsilonSelector
 from fedpriv.report.numbers import percent
 from fedpriv.report.sample import Sample
@@ -30,15 +29,6 @@ def test_a_line_is_read_as_python_reads_it():
     cases = {"here": {"run": "dp", "limit": 3.0}}
     limited = claim('limit >= 2 * epsilon("moments 2C")', cases=cases)
     assert limited.parts == ["limit", Call("epsilon", ("run",), (selector,))]
-
-
-@pytest.mark.parametrize(
-    "keys", [TABLE, {"tables": ["table1"], "clients": [100], "labels": ["10"], "elsewhere": ["table2"]}]
-)
-def test_a_claim_survives_being_written_as_data(keys):
-    for declared in (claim("accuracy(a) >= 0.5", **keys), claim("accuracy(a) >= accuracy(b)", **RUNS)):
-        assert Claim.model_validate(declared.model_dump()) == declared
-        assert Claim.model_validate_json(declared.model_dump_json()) == declared
 
 
 def test_a_case_may_name_its_one_run_alone():

@@ -16,19 +16,12 @@ def of(table, run, seed):
     return table[(table["run"] == run) & (table["seed"] == seed)]
 
 
-def test_a_private_run_has_a_row_for_every_round_and_a_row_for_every_epsilon(results):
-    assert list(of(results.rounds, "n100_dp", 1)["round"]) == list(range(1, ROUNDS + 1))
-    rows = of(results.epsilons, "n100_dp", 1)
-    assert len(rows) == ROUNDS * len(EPSILONS)
-    assert not rows.duplicated(["round", "accountant", "composition", "distance", "sensitivity"]).any()
-
-
-def test_a_run_without_privacy_has_rounds_and_no_epsilon(results):
-    assert list(of(results.rounds, "n100_none", 1)["round"]) == list(range(1, ROUNDS + 1))
-    assert of(results.epsilons, "n100_none", 1).empty
-
-
-def test_every_run_and_seed_has_one_row_of_facts(results, directories):
+def test_a_run_has_a_row_a_seed_a_row_a_round_and_if_private_a_row_for_every_epsilon(results, directories):
+    for run, counted in (("n100_dp", len(EPSILONS)), ("n100_none", 0)):
+        assert list(of(results.rounds, run, 1)["round"]) == list(range(1, ROUNDS + 1))
+        rows = of(results.epsilons, run, 1)
+        assert len(rows) == ROUNDS * counted
+        assert not rows.duplicated(["round", "accountant", "composition", "distance", "sensitivity"]).any()
     told = [summary.load_summary(directory / "summary.json") for directory in directories]
     assert [*results.runs["identity"]] == [one["identity"] for one in told]
     assert not results.runs.duplicated(["run", "seed"]).any()
@@ -79,11 +72,6 @@ def test_results_that_were_not_collected_are_refused(tmp_path, content):
         load_results(tmp_path)
 
 
-def test_substitute_data_are_named(tmp_path):
-    run = write_run(tmp_path, "n100_dp", 0, scheme="client_dp", substitute_for="mnist")
-    assert set(load_results(collect([run], tmp_path)).runs["substitute_for"]) == {"mnist"}
-
-
 def test_how_clients_were_sampled_and_the_sampling_law_of_an_epsilon_stand_apart(tmp_path):
     run = write_run(tmp_path, "photos_dp", 0, scheme="joint")
     trace = pd.read_parquet(run / "trace.parquet").assign(sampling_law="full", sampling_rate=1.0)
@@ -93,18 +81,14 @@ def test_how_clients_were_sampled_and_the_sampling_law_of_an_epsilon_stand_apart
     assert set(results.epsilons["sampling_law"]) == {"poisson"}
 
 
-def test_a_trace_from_before_there_was_noise_at_clients_had_none(directories, tmp_path):
+def test_what_an_older_trace_leaves_out_was_as_all_runs_were_then(directories, tmp_path):
     path = directories[3] / "trace.parquet"
     parquet.save_frame(pd.read_parquet(path).drop(columns=list(MISSING), errors="ignore"), path)
     results = load_results(collect(directories, tmp_path))
-    assert set(results.rounds["instance_noise_multiplier"]) == {0.0}
-    assert set(results.rounds["local_steps"]) == {0}
-
-
-def test_a_trace_from_before_anything_else_was_sent_was_of_float32(directories, tmp_path):
-    results = load_results(collect(directories, tmp_path))
-    assert set(results.rounds["upload_bytes"]) == {4 * one for one in results.runs["parameters"]}
-    assert results.rounds["test_accuracy_drawn"].isna().all() and set(results.rounds["noisy_bits"]) == {0}
+    rounds = results.rounds
+    assert set(rounds["instance_noise_multiplier"]) == {0.0} and set(rounds["local_steps"]) == {0}
+    assert set(rounds["upload_bytes"]) == {4 * one for one in results.runs["parameters"]}
+    assert rounds["test_accuracy_drawn"].isna().all() and set(rounds["noisy_bits"]) == {0}
 
 
 def test_what_a_trace_says_of_its_uploads_is_kept(tmp_path):

@@ -2,7 +2,6 @@
 
 import re
 import shutil
-from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -123,16 +122,6 @@ def test_an_accuracy_of_another_network_is_held_against_its_own_baseline(runs, d
     assert "Another network than the paper's: it is held against its own baseline" in table.notes[0]
 
 
-def test_on_data_that_stand_in_no_published_accuracy_is_judged(runs, declared, tmp_path):
-    results = load_results(runs)
-    other = replace(results, runs=results.runs.assign(substitute_for="mnist"))
-    table = accuracy_table(other, declared, "table1")
-    (tmp_path / "tables").mkdir()
-    table.tidy.to_csv(tmp_path / "tables/table1.csv", index=False)
-    verdicts = set(published_and_reproduced(tmp_path)["verdict"])
-    assert verdicts == {"not judged: substitute data", "not run"}
-
-
 def test_rows_with_a_label_are_compared_by_it_beside_rows_with_clients(paper, joint_runs, joint):
     tables.write_table(load_results(joint_runs), joint, paper / "tables/table4")
     (paper / "tables/half.csv").write_text("run,first round\nnone,2\n")  # of a function of the paper's own
@@ -141,13 +130,7 @@ def test_rows_with_a_label_are_compared_by_it_beside_rows_with_clients(paper, jo
     assert found["Photographs", "dp"] == "not reached" and found["Digits", "bdp"] == "not run"
     assert ("Photographs", "dpsgd") not in found
     out = printed(paper)
-    assert "Photographs" in out and "1000" in out
-
-
-def test_numbers_and_claims_are_printed(paper):
-    out = printed(paper)
-    assert "97.1 ± 0.2" in out and "reached" in out
-    assert "So it is." in out and "reproduced" in out
+    assert all(words in out for words in ("Photographs", "1000", "97.1 ± 0.2", "So it is.", "reproduced"))
 
 
 def test_a_folder_without_claims_is_refused(tmp_path):

@@ -33,7 +33,7 @@ SWEEP.find(PAPERS / "nbafl/figures.py", "sweep")
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory):
+def results(tmp_path_factory):
     """Return the collected runs: three of bits, two of noisy uploads, two seeds each."""
     folder = tmp_path_factory.mktemp("figures")
     made = [
@@ -48,12 +48,7 @@ def runs(tmp_path_factory):
         for epsilon, final in ((10, 0.4), (100, 0.7))
         for seed in range(2)
     ]
-    return collect(made, folder)
-
-
-@pytest.fixture(scope="module")
-def results(runs):
-    return load_results(runs)
+    return load_results(collect(made, folder))
 
 
 def words_of(results, declared) -> str:
@@ -85,15 +80,11 @@ def test_a_run_of_a_sweep_stands_where_its_config_says(results):
     assert axes.get_xscale() == "log"
     assert np.array(places) == pytest.approx([10, 100], rel=0.05)
     assert np.array(accuracies) == pytest.approx([40.05, 70.05])
+    assert "Not run in this preset: document; repository." in words_of(results, SWEEP)
     assert [list(values) for values in published.get_data()] == [
         [3.333, 5, 10, 16.67, 25, 33.33, 50, 50, 100],
         [11.73, 24.82, 41.71, 54.85, 67.98, 74.8, 80.39, 80.58, 80.58],
     ]
-
-
-def test_what_a_sweep_lacks_is_named_once_a_series(results):
-    said = words_of(results, SWEEP)
-    assert "Not run in this preset: document; repository." in said
 
 
 def test_curves_may_be_of_drawn_clients(results):

@@ -35,7 +35,7 @@ def test_the_notes_say_how_much_data_there_is_how_they_were_made_and_on_which_ma
     notes = "\n".join(table.notes)
     for words in (
         "photos: 1,437 training examples; accuracy on 360 test examples. Of a network.",
-        "Machine A: hardware a processor, 2 cores; engine torch, float32",
+        "Machine 1: hardware a processor, 2 cores; engine torch, float32",
     ):
         assert words in notes
 

@@ -27,6 +27,9 @@ def test_a_status_is_a_guarantee_only_where_that_is_counted_and_every_assumption
     assert (counted.loc[says, "kind"] == "guarantee").all()
     others = counted.loc[~says, "epsilon_status"]
     assert others.str.match(r"not a guarantee: \w|estimate|nominal").all()
+    named = counted.filter(["run", "row", "accountant", "unit", "relation", "sampling_law", "delta", "seeds"])
+    ledger = (counted["quantity"] == "epsilon") & (counted.get("source", "") != "published")
+    assert (named.loc[ledger & ~counted["value"].isin(["", "0.0"])] != "").all(axis=None)
 
 
 FORMS = [(path, form) for path in COUNTED for form in (".md", ".tex") if path.with_suffix(form).exists()]

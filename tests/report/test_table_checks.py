@@ -130,23 +130,10 @@ SUM = 'epsilon({0}"sum moments C") <= epsilon({0}"upload moments C")'
         (GAIN.format("bdp"), {"labels": ["Photos"]}, "labels: found Photos", "Photographs, Digits"),
         (GAIN.format("bdp"), {"clients": [10]}, "clients: found 10", "100"),
         (GAIN.format("dbp"), {}, "column of table4: found dbp", "baseline, dp, dpsgd, bdp"),
-        (
-            GAIN.format("dpsgd"),
-            {"tables": ["table4", "table1"]},
-            "column of table1: found dpsgd",
-            "baseline, dp, bdp",
-        ),
-        (SUM.format(""), {}, "Photographs: column with a private run: found run", "dp, dpsgd, bdp"),
         (SUM.format("baseline, "), {}, "column with a private run: found baseline", "dp, dpsgd, bdp"),
         (REACHED.format("dpsgd"), {}, "column with a published number: found dpsgd", "baseline, dp, bdp"),
-        (
-            "spent(baseline) <= 8.5",
-            {"tables": ["table1"]},
-            "column read within one ε: found baseline",
-            "dp, bdp",
-        ),
+        ("spent(baseline) <= 1", {"tables": ["table1"]}, "within one ε: found baseline", "dp, bdp"),
         (LARGEST, {"clients": [100], "elsewhere": ["table4"]}, "found 2 rows with", "one, against"),
-        (LARGEST, {"elsewhere": ["table5"]}, "elsewhere: found table5", "table1, table4"),
         (
             "accuracy(dpsgd) - accuracy(dp) >= accuracy(bdp) - accuracy(dp)",
             {"labels": ["Digits"], "elsewhere": ["table1"]},
@@ -170,10 +157,7 @@ def test_what_is_misspelt_is_named_before_anything_is_read(declared, joint, chec
 
 
 def test_the_runs_of_the_rows_that_are_chosen_must_be_there(declared):
-    runs = list(declared.runs())
-    chosen = claim(GAIN.format("bdp"), tables=["table1"], clients=[100])
-    chosen.validate_names("claims.it", {"table1": declared}, runs)
+    runs, tables = [*declared.runs()][:2], {"table1": declared}
+    claim(GAIN.format("bdp"), tables=["table1"], clients=[100]).validate_names("it", tables, runs)
     with pytest.raises(BadInput, match="n1000_dp"):
-        claim(GAIN.format("bdp"), tables=["table1"]).validate_names(
-            "claims.it", {"table1": declared}, runs[:2]
-        )
+        claim(GAIN.format("bdp"), tables=["table1"]).validate_names("it", tables, runs)

@@ -75,14 +75,10 @@ CONFIGS: dict[str, dict[str, Any]] = {
 }
 
 
-def told(met: bool) -> dict[str, object]:
-    """Return what a ledger says of assumptions that are met, or of one that fails."""
-    return {"assumptions_met": met, "violation": "" if met else "the size of a cohort is seen"}
+SAME_CLIENT = "the client that holds an example stays the same"
 
 
-def ledger_of(
-    selectors: Mapping[tuple[str, ...], float], assumptions_met: bool, delta: float
-) -> pd.DataFrame:
+def ledger_of(selectors: Mapping[tuple[str, ...], float], violation: str, delta: float) -> pd.DataFrame:
     """Return a ledger in which the ε of `selectors` are reached after the last round."""
     frames = []
     for key, epsilon in selectors.items():
@@ -92,6 +88,7 @@ def ledger_of(
         round = np.arange(1, ROUNDS + 1)
         values = epsilon * np.sqrt(round / ROUNDS)
         bit = words["sensitivity"] in ("bit", "bits", "all")
+        fails = violation or (SAME_CLIENT if accounting == "sequential" else "")
         relation = "add_remove" if words["sensitivity"] in ("C", "") else "replace_one"
         unit = {"bit": "one bit of a client", "bits": "all bits of a client"}.get(
             words["sensitivity"], "client"
@@ -104,7 +101,7 @@ def ledger_of(
                 | {"sampling_law": "full" if bit else "poisson"}
                 | {"relation": "zero_out" if accounting in ("sum", "upload") and not bit else relation}
                 | {"delta": 1e-5 if instance else delta}
-                | told(assumptions_met and accounting != "sequential")
+                | {"assumptions_met": not fails, "violation": fails}
                 | {"kind": "estimate" if words["accountant"] == "bayesian" else "guarantee"}
             )
         )
@@ -126,7 +123,7 @@ def write_run(
     note: str = "",
     copies: int = 1,
     per_example_clip: bool = False,
-    assumptions_met: bool = True,
+    violation: str = "",
     drawn: float | None = None,
     facts: Mapping[str, Any] | None = None,
     config: Mapping[str, Mapping[str, Any]] | None = None,
@@ -134,8 +131,8 @@ def write_run(
     """Write a finished, accounted run whose accuracy, every second round, rises to `final` + seed/1000.
 
     Its ε are `scale` times those of its scheme. The accuracy of clients `drawn` is so high at round 10 and at
-    no other round above that of all. `facts` and `config` replace what the trace and the config of the scheme
-    say.
+    no other round above that of all. `violation` is the assumption that fails. `facts` and `config` replace
+    what the trace and the config of the scheme say.
     """
     out = directory / run / f"seed{seed}"
     out.mkdir(parents=True)
@@ -181,7 +178,7 @@ def write_run(
         trace = trace.assign(instance_noise_multiplier=2.0, instance_noise_std=2.0 * bound)
     parquet.save_frame(trace, out / "trace.parquet")
     scaled = {key: scale * epsilon for key, epsilon in (selectors or EPSILONS).items()}
-    ledger = ledger_of(scaled, assumptions_met, delta)
+    ledger = ledger_of(scaled, violation, delta)
     parquet.save_frame(ledger if selectors else ledger.iloc[:0], out / "ledger.parquet")
     said = {
         "model": {"name": "cnn", "widths": [8, 16], "activation": "tanh"},

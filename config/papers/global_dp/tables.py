@@ -2,11 +2,13 @@
 
 from typing import NamedTuple
 
+import pandas as pd
+
 from fedpriv.account import plans
 from fedpriv.account.statement import mark_epsilon, status
 from fedpriv.paper.tables import full_title
 from fedpriv.report import numbers
-from fedpriv.report.numbers import display_frame, tidy
+from fedpriv.report.numbers import tidy
 from fedpriv.report.render import PrintedTable
 
 EPSILON, ROUNDS, MOST = (
@@ -62,7 +64,7 @@ def accounts(results, declared, name):
     """Return a line for every way of doing it; `results` is not looked at."""
     found, shown = [], []
     for label, (delta, counted, done, _) in LINES.items():
-        line = {("", "What"): label, ("", "δ"): numbers.delta(delta)}
+        line = {"What": label, "δ": numbers.delta(delta)}
         for column, one in (("counted", counted), ("done", done)):
             said = status("guarantee", "" if one == done else "something else is done")
             of_epsilon = {"kind": "guarantee", "epsilon_status": said}
@@ -82,11 +84,11 @@ def accounts(results, declared, name):
                     "delta": delta,
                 }
                 found.append(number | {"accountant": "moments"} | (of_epsilon if heading == "ε" else {}))
-                line[column.capitalize(), heading] = text
+                line[f"{column.capitalize()} {heading}"] = text
         shown.append(line)
     why = [f"{label}: {why}" for label, (*_, why) in LINES.items() if why]
     return PrintedTable(
-        name, full_title(declared), tidy(name, COLUMNS, found), display_frame(shown), [HOW], why
+        name, full_title(declared), tidy(name, COLUMNS, found), pd.DataFrame(shown), [HOW], why
     )
 
 

@@ -84,19 +84,17 @@ def compare(
 def published(paper: Path) -> list[Table | str]:
     """Return a block for every table of accuracies, how the paper's cells came out, and the verdicts."""
     from fedpriv.report import claims
-    from fedpriv.report.numbers import verdict_counts
     from fedpriv.report.render import read_table
 
     parts: list[Table | str] = []
-    every, main = claims.published_words(paper), list[str]()
+    every = claims.published_words(paper)
     for name in dict.fromkeys(line[0] for line in every):
         lines: list[Any] = [dict(zip(CELL, line[1:], strict=True)) for line in every if line[0] == name]
         table = read_table(paper / f"tables/{name}.json")
-        main += [line["verdict"] for line in lines] * table.main
         ours = "" if table.main else " (ours: not counted)"
         parts += [Table(f"{name}{ours}: {table.title}", lines, once=False), ""]
-    if every:
-        parts += [f"{len(main)} published numbers: {verdict_counts(main)}.", ""]
+    if counts := claims.accuracies_text([paper.name], paper.parent):
+        parts += [counts, ""]
     verdicts = [
         {
             "claim": claim["claim"],

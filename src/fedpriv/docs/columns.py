@@ -93,12 +93,6 @@ ELEMENTS = {
 }
 
 
-def deviation_marks(source: str) -> list[str]:
-    """Return the text of every mark in a module: up to the next mark or the end of its paragraph."""
-    marked = (re.split(r'\n\s*\n|"""', text)[0] for text in source.split("DEVIATION:")[1:])
-    return [" ".join(text.split()) for text in marked]
-
-
 def deviations_page(root: Path) -> str:
     """Return docs/deviations.md for the repository at `root`: a line a mark, with the file that has it."""
     package = root / "src/fedpriv"
@@ -107,7 +101,8 @@ def deviations_page(root: Path) -> str:
         lines = []
         for path in (path for room in rooms for path in sorted((package / room).rglob("*.py"))):
             file = path.resolve().relative_to(root.resolve())
-            for text in deviation_marks(path.read_text(encoding="utf-8")):
+            for marked in path.read_text(encoding="utf-8").split("DEVIATION:")[1:]:
+                text = " ".join(re.split(r'\n\s*\n|"""', marked)[0].split())  # the rest of its paragraph
                 lines.append(f"- [`{path.stem}`](../{file}): {text[0].upper()}{text[1:]}")
         blocks.append("\n".join([f"## {element}\n", *lines, ""]))
     return "\n".join(blocks)

@@ -24,9 +24,10 @@ from pathlib import Path
 import pandas as pd
 import yaml
 
+from fedpriv.config.jobs import Sizes, read_times
+from fedpriv.config.plan import load_preset
 from fedpriv.docs.columns import head, line
 from fedpriv.docs.papers import REFERENCE
-from fedpriv.paper.paper import load_paper
 from fedpriv.paper.tables import accuracy_tables
 from fedpriv.report import claims
 from fedpriv.report.metrics import printed_number
@@ -133,18 +134,19 @@ def paper_counts(reference: Path, papers: Iterable[Mapping[str, str]]) -> Iterat
 
 
 def paper_claims(reference: Path, of: str) -> Iterator[str]:
-    """Yield a line a claim of a paper: its verdict, a measured cell, and one of its runs with its minutes."""
-    paper = load_paper(Path(of).name, reference.parents[1] / "config/papers")
+    """Yield a line a claim: its verdict, a measured cell, and a run of it with its minutes in a preset."""
+    preset, name = of.split("/")
+    plan = load_preset(reference.parents[1] / f"config/{preset}.yaml")
+    paper, sizes = plan.papers[name], Sizes(plan, read_times(reference / "runs/index.csv"))
     declared, tables = {claim.id: claim for claim in paper.claims}, accuracy_tables(paper.tables)
-    index = reference_table(reference / "runs/index.csv")
-    took = pd.to_numeric(index["core_seconds"]).groupby([index["paper"], index["run"]]).median() / 60
     yield head(["Claim", "Where", "Verdict", "Measured", "One of its runs", "Minutes"], ["Minutes"])
     for claim in claims.claims(reference / of).to_dict("records"):
         if not declared[claim["id"]].ours:
             case = next(declared[claim["id"]].judged(tables))
             run = next(cell.run for cell in (*case.left.values(), *case.right.values()))
             words = claim["claim"], claim["place"], claim["verdict"], claim["measured"].partition("; ")[0]
-            yield line([*map(escape_markdown, words), f"`{run}`", f"{took[paper.paper, run]:.1f}"])
+            minutes = (sizes.known(name, run) or 0.0) / 60
+            yield line([*map(escape_markdown, words), f"`{run}`", f"{minutes:.1f}"])
 
 
 # What a comment begins with -> the lines of what it asks for.

@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-import pandas as pd
-
 from fedpriv.docs.papers import REFERENCE
 from fedpriv.report.claims import published_and_reproduced
 from fedpriv.report.figures import plain_style
@@ -35,18 +33,14 @@ COLUMNS = {"baseline": "none", "dp": "DP", "bdp": "Bayes", "median": "DP", "guar
 ROWS = {"MNIST (i.i.d.)": "MNIST", "MNIST (non-i.i.d.)": "MNIST non-i.i.d.", "APTOS 2019": "APTOS"}
 
 
-def picture_cells(root: Path, paper: str, table: str) -> pd.DataFrame:
-    """Return the published cells of a table beside what was measured, as the pictures call them."""
-    found = published_and_reproduced(root / REFERENCE / paper)
-    found = found.loc[found["table"] == table]
-    rows = [ROWS.get(row) or f"{int(row):,}" for row in found["row"]]
-    return found.assign(row=rows, column=found["column"].map(COLUMNS))
-
-
 def draw_pictures(root: Path) -> None:
-    """Draw the pictures into docs/."""
+    """Draw the pictures into docs/: the published cells of each table beside what was measured."""
     for name, (measured, tables) in PICTURES.items():
-        panels = {title: picture_cells(root, *table) for table, title in tables.items()}
+        panels = {}
+        for (paper, table), title in tables.items():
+            cells = published_and_reproduced(root / REFERENCE / paper).query(f"table == '{table}'")
+            rows = [ROWS.get(row) or f"{int(row):,}" for row in cells["row"]]
+            panels[title] = cells.assign(row=rows, column=cells["column"].map(COLUMNS))
         with plain_style():
             figure = draw_published(panels, measured)
             figure.savefig(root / "docs" / name, dpi=160, metadata={"Software": None})

@@ -27,6 +27,7 @@ from fedpriv.paper.metrics import COLUMN, MEASURE, PRIVATE, RUN, SIGNATURES, sig
 
 COMPARISON = "one comparison by <= or >="
 LONGEST, LARGEST = 400, 1e38  # characters of a line, and its numbers
+SELECTOR = TypeAdapter(SelectorInWords)
 PLACE = re.compile(r"\{([^{}]*)\}")  # in a caption
 
 
@@ -141,16 +142,10 @@ def argument(node: ast.expr, kind: str, line: str) -> Any:
         return value
     if kind == metrics.ACCOUNTANT and isinstance(value, str):
         try:
-            return selector_of(value)
+            return SELECTOR.validate_python(value)
         except ValidationError as error:
             raise piece_error(line, value, error.errors()[0]["msg"]) from None
     raise node_error(line, node, " or ".join(MEASURES) if kind == MEASURE else f"such as {kind}")
-
-
-@cache
-def selector_of(words: str) -> EpsilonSelector:
-    """Return the ε that is meant by words such as `moments C`."""
-    return TypeAdapter(SelectorInWords).validate_python(words)
 
 
 def node_error(line: str, node: ast.expr, allowed: str) -> BadInput:

@@ -27,7 +27,6 @@ from fedpriv.report.numbers import (
     ONE_SEED,
     STATISTIC,
     UNDECIDED,
-    beats_majority,
     instability,
 )
 from fedpriv.report.reading import divergence_rounds, ledger_rows, reading
@@ -167,31 +166,32 @@ def undecided(results: Results, claim: Claim, sides: Sequence[Reads]) -> tuple[s
     cut = any(results.fact(cell.run, "cut") for side in sides for _, cell in side)
     if cut and (claim.printed or not claim.ours):
         return "", numbers.CUT
-    accuracies = [[(call, cell) for call, cell in side if call.about == ACCURACY] for side in sides]
-    for _, cell in [*accuracies[0], *accuracies[1]]:
+    accuracies = [[cell for call, cell in side if call.about == ACCURACY] for side in sides]
+    for cell in [*accuracies[0], *accuracies[1]]:
         if cell.within and (why := instability(results, cell.run, reading(results, cell))):
             return f", {cell.run} {why}", UNDECIDED
-    return ("", "") if learned(results, accuracies) else (", nothing learned", UNDECIDED)
+    if max(map(len, accuracies)) < 2:  # an accuracy and an accuracy, or one and a number
+        accuracies = [accuracies[0] + accuracies[1]]
+    for compared in accuracies:
+        if len(compared) > 1 and not any(learned(results, cell) for cell in compared):
+            return ", nothing learned", UNDECIDED
+    return "", ""
+
+
+def learned(results: Results, cell: Cell) -> bool:
+    """Return True where the accuracy of a cell is above the share of the largest class.
+
+    One seed is believed here, and so is any accuracy where that share is not known (NaN).
+    """
+    largest, found = results.fact(cell.run, "majority"), numbers.interval(reading(results, cell)["value"])
+    least = found.mean if found.n == 1 else found.low
+    return bool(np.isnan(largest) or least > largest + numbers.ROUNDING)
 
 
 def same_for_every_seed(call: Call) -> bool:
     """Return True of an ε that is counted from the noise alone, and of what is made of such."""
     counted = call.about == ACCOUNT and (call.selectors or not call.names)
     return bool(counted) and all(selector.accountant != "bayesian" for selector in call.selectors)
-
-
-def learned(results: Results, sides: Sequence[Reads]) -> bool:
-    """Return True where in every comparison of accuracies one is above the share of the largest class."""
-
-    def better(call: Call, cell: Cell) -> bool:
-        measure = [one for one in call.arguments if isinstance(one, str)]
-        found = METRICS["accuracy"].sample(results, cell, *measure)
-        return beats_majority(found, results.fact(cell.run, "majority"))
-
-    found = [[better(*one) for one in side] for side in sides]
-    if max(map(len, found)) < 2:  # an accuracy and an accuracy, or one and a number
-        found = [found[0] + found[1]]
-    return all(any(side) for side in found if len(side) > 1)
 
 
 PARTLY, REPRODUCED, NOT_REPRODUCED = "partly", "reproduced", "not reproduced"
@@ -349,9 +349,9 @@ def papers_cells(paper: Path) -> pd.DataFrame:
 
 
 def accuracies_text(papers: Iterable[str], folder: Path) -> str:
-    """Return in a sentence how the published numbers of papers came out, of which something was run."""
+    """Return in a sentence how the published numbers of papers came out; empty where no paper has any."""
     finished = [folder / name for name in papers if (folder / name / "claims.csv").is_file()]
-    verdicts = [one for path in finished for one in papers_cells(path).get("verdict", ()) if one != NOT_RUN]
+    verdicts = [one for path in finished for one in papers_cells(path).get("verdict", ())]
     return f"{len(verdicts)} published numbers: {numbers.verdict_counts(verdicts)}." if verdicts else ""
 
 

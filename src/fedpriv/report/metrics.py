@@ -20,7 +20,7 @@ from fedpriv.paper.epsilons import EpsilonSelector, Measure
 from fedpriv.paper.tables import Cell
 from fedpriv.report import numbers, reading
 from fedpriv.report.numbers import STATISTIC, UNSTABLE, Interval, Number, is_unstable, selector_words
-from fedpriv.report.reading import fact, ledger_rows
+from fedpriv.report.reading import ledger_rows, mean_of_rounds
 from fedpriv.report.results import Results
 from fedpriv.report.sample import ACCURACY, EPSILON, Sample, sample
 from fedpriv.trace import ASKED, EVALUATED
@@ -104,11 +104,6 @@ def published(results: Results, cell: Cell) -> Sample:
     return Sample(cell.published, f"{of.factor * cell.published:g}{of.unit}", kind)
 
 
-def last_value(results: Results, cell: Cell, name: str) -> Sample:
-    """Numbers of a metric beside accuracy, within the budgets of a cell or at the last round."""
-    return Sample(reading.reading(results, cell, name)["value"])
-
-
 def first_round(results: Results, cell: Cell, target: Sample | float) -> Sample:
     """Return the first evaluated round that is at least so accurate; what is never reached takes for ever."""
     read = reading.evaluated(results, cell.run)
@@ -161,7 +156,7 @@ def run_reader(series: Callable[[Results, str], pd.Series]) -> Callable[..., Sam
 
 def trace_reader(name: str) -> Callable[..., Sample]:
     """Reader of a column of the trace: its mean over rounds."""
-    return run_reader(partial(fact, name=name))
+    return run_reader(partial(mean_of_rounds, name=name))
 
 
 def epsilon_text(found: Sample) -> str:
@@ -171,7 +166,11 @@ def epsilon_text(found: Sample) -> str:
 
 def evaluated_metric(name: str) -> Metric:
     """Metric that is measured where a model is evaluated, if a run asks for it."""
-    of, read = EVALUATED[name], partial(last_value, name=name)
+    of = EVALUATED[name]
+
+    def read(results: Results, cell: Cell) -> Sample:
+        return Sample(reading.reading(results, cell, name)["value"])
+
     if of.digits is None:
         label, show, unit = f"{of.label} (%)", numbers.percent, PERCENT
     else:
@@ -225,7 +224,9 @@ EVERY = (
         "smaller than float32",
         lambda ratios: f"{numbers.short_interval(ratios, 1)}×",
         run_reader(
-            lambda results, run: reading.float32_bytes(results, run) / fact(results, run, "upload_bytes")
+            lambda results, run: (
+                reading.float32_bytes(results, run) / mean_of_rounds(results, run, "upload_bytes")
+            )
         ),
     ),
     Metric("upload_noise_std", STD, "upload", numbers.three_digits, run_reader(reading.least_noise)),

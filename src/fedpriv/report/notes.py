@@ -6,47 +6,55 @@ what it was set to, what it ran on.
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from string import ascii_uppercase
 from typing import Any
 
 import pandas as pd
 
 from fedpriv.account.check import nothing_bounded
+from fedpriv.mechanisms.sampling import COHORTS
 from fedpriv.paper.epsilons import EpsilonSelector
+from fedpriv.paper.tables import TableSpec, full_title
 from fedpriv.report import numbers
-from fedpriv.report.numbers import METHOD, few_numbers
+from fedpriv.report.numbers import METHOD, Number, few_numbers, tidy
 from fedpriv.report.reading import last_reading
 from fedpriv.report.render import PrintedTable
 from fedpriv.report.results import Results, flatten, rows_of
-from fedpriv.trace import SAMPLED
 
 ESTIMATE = "A Bayesian ε is an estimate, never a guarantee: see docs/guarantees.md."
-SIZE = (
-    "Sampling mismatch: where the noise or the denominator of a sum tells how many clients came, sampling "
-    "hides one only among those who might have come instead; an ε by Poisson sampling is no guarantee there."
-)
-DISTANCE = (
-    "An estimate is of the denominator that was used: remove_sum of a public number, remove_mean of those "
-    "present."
-)
-PRIVATE_BOUND = (
-    "The bound of the sum was taken from private data (the median of the clients' norms) without noise: an ε "
-    "that leaves out what it reveals is no guarantee."
-)
-MISMATCH = "Sampling mismatch: clients were not sampled as the accountants assume; no ε here is a guarantee."
-SEQUENTIAL = (
-    "Sequential accounting supposes that nobody knows which client holds an example, and that examples are "
-    "dealt anew for every step. Here they stay where they are, so no sequential ε is a guarantee."
-)
-MEAN_CLIPPED = (
-    "Where only the mean of a batch was clipped, an example-level ε at sensitivity C is what the paper "
-    "claims. It is not a guarantee: that clipping certifies 2C."
-)
-LEAST = "The noise of clients that were not sampled is not known: no ε of accounting drawn is a guarantee."
-TENSOR = (
-    "Where whole tensors are flipped, an ε of one bit holds against nobody who sees another bit of the same "
-    "tensor."
-)
+# The assumption that fails, as a ledger names it -> what that means for the ε.
+VIOLATIONS = {
+    "the clipping norm is a private statistic": (
+        "The bound of the sum was taken from private data (the median of the clients' norms) without noise: "
+        "an ε that leaves out what it reveals is no guarantee."
+    ),
+    "cohorts have a fixed size": (
+        "Sampling mismatch: clients were not sampled as the accountants assume; no ε here is a guarantee."
+    ),
+    "the noise of clients that did not come is not known": (
+        "The noise of clients that were not sampled is not known: no ε of accounting drawn is a guarantee."
+    ),
+    "the size of a cohort is seen": (
+        "Sampling mismatch: where the noise or the denominator of a sum tells how many clients came, "
+        "sampling hides one only among those who might have come instead; an ε by Poisson sampling is no "
+        "guarantee there."
+    ),
+    "the sum has another denominator": (
+        "An estimate is of the denominator that was used: remove_sum of a public number, remove_mean of "
+        "those present."
+    ),
+    "the other bits of the tensor flip together": (
+        "Where whole tensors are flipped, an ε of one bit holds against nobody who sees another bit of the "
+        "same tensor."
+    ),
+    "the client that holds an example stays the same": (
+        "Sequential accounting supposes that nobody knows which client holds an example, and that examples "
+        "are dealt anew for every step. Here they stay where they are, so no sequential ε is a guarantee."
+    ),
+    "one example may move a clipped mean by 2C": (
+        "Where only the mean of a batch was clipped, an example-level ε at sensitivity C is what the paper "
+        "claims. It is not a guarantee: that clipping certifies 2C."
+    ),
+}
 SEARCHED = (
     "Hyper-parameters were chosen among {} candidates by their accuracy on private data; no ε here pays "
     "for the search: see docs/accounting.md, tuning is not free."
@@ -63,6 +71,15 @@ ACCOUNTINGS = {
 # Words of a ledger, as prose has them.
 LEVELS = {"client": "client-level", "instance": "example-level"}
 RELATIONS = {"add_remove": "add-or-remove", "replace_one": "replace-one", "zero_out": "zero-out"}
+LAWS = {name: law.words for name, law in COHORTS.items()}
+
+
+def epsilon_meaning(line: Number) -> str:
+    """Return for whom and against whom an ε holds, under which sampling law, at which δ, and its status."""
+    words = [LEVELS.get(line["unit"], line["unit"]), f"{RELATIONS[line['relation']]} neighbours"]
+    words += [LAWS[line["sampling_law"]]] if line["sampling_law"] in LAWS else []
+    words += [f"δ = {numbers.delta(line['delta'])}"] if "delta" in line else []
+    return f"{', '.join(words)}; {line['epsilon_status']}"
 
 
 def unique(frame: pd.DataFrame, columns: Sequence[str]) -> list[tuple[Any, ...]]:
@@ -82,13 +99,13 @@ def substitutes(runs: pd.DataFrame) -> list[str]:
     return [f"{name} in place of {wanted}" for name, wanted in pairs if wanted]
 
 
-def footnotes(results: Results) -> list[str]:
-    """Return the notes on what the runs in `results` rest on, a sentence each."""
+def footnotes(results: Results, intervals: bool = True) -> list[str]:
+    """Return the notes on what the runs in `results` rest on, a sentence each; and what `intervals` are."""
     runs, rounds = results.runs, results.rounds
     if runs.empty:
         return []
     # Data and models, with their options and sizes.
-    notes = [data_note(runs)]
+    notes = [f"Data: {data_names(runs)}."]
     models = {}
     for config, parameters in unique(runs, ("config", "parameters")):
         model = json.loads(config)["model"]
@@ -103,9 +120,10 @@ def footnotes(results: Results) -> list[str]:
 
     # Seeds, what their intervals mean, and those that came to nothing.
     seeds = runs.groupby("run", observed=True)["seed"].nunique()
-    counts = " to ".join(map(str, sorted({seeds.min(), seeds.max()})))
-    alone = "; one seed has no interval" if seeds.min() == 1 else ""
-    notes.append(f"Seeds a run: {counts}; {METHOD}{alone}. Published numbers are single runs.")
+    told = [f"Seeds a run: {' to '.join(map(str, sorted({seeds.min(), seeds.max()})))}"]
+    if intervals:
+        told += [METHOD, "one seed has no interval"] if seeds.min() == 1 else [METHOD]
+    notes.append(f"{'; '.join(told)}. Published numbers are single runs.")
     gone = unique(runs.loc[runs["diverged"] > 0], ("run", "seed", "diverged"))
     if ends := [f"{run} seed {seed} after round {last:,}" for run, seed, last in gone]:
         notes.append(f"Diverged, their weights no longer finite: {'; '.join(ends)}.")
@@ -132,7 +150,12 @@ def footnotes(results: Results) -> list[str]:
             "code: small updates are scaled up, large ones pass). Noise of std "
             f"{few_numbers(bare['noise_std'])} on it hides nobody: no ε holds."
         )
-    notes += accounting_notes(results.epsilons, rounds)
+
+    # Which ε are not what they seem.
+    counted = results.epsilons.loc[results.epsilons["unit"] != "none"]
+    notes += [ESTIMATE] * ("estimate" in set(counted["kind"]))
+    failing = set(counted["violation"])
+    notes += [meaning for violation, meaning in VIOLATIONS.items() if violation in failing]
 
     # Hardware and time.
     machines = unique(runs, ("hardware", "results_version"))
@@ -149,13 +172,12 @@ def preset_notes(runs: pd.DataFrame, missing: Iterable[str]) -> list[str]:
     return notes + ([f"Not run in this preset: {'; '.join(names)}."] if names else [])
 
 
-def data_note(runs: pd.DataFrame) -> str:
+def data_names(runs: pd.DataFrame) -> str:
     """Names of the data, and what they stand in for."""
-    names = [
+    return "; ".join(
         name + (f", substitute data for {wanted}" if wanted else "")
         for name, wanted in unique(runs, ("data", "substitute_for"))
-    ]
-    return f"Data: {'; '.join(names)}."
+    )
 
 
 def minutes(seconds: float) -> str:
@@ -164,33 +186,34 @@ def minutes(seconds: float) -> str:
     return f"{text} minute{'' if text == '1' else 's'}"
 
 
-def accounting_notes(epsilons: pd.DataFrame, rounds: pd.DataFrame) -> list[str]:
-    """Say which ε are not what they seem; `rounds` are those that they were spent in."""
-    counted = epsilons.loc[epsilons["unit"] != "none"]
-    notes = [ESTIMATE] if "estimate" in set(counted["kind"]) else []
-    bounded = rounds[["run", "seed", "round", "clip_private", "per_example_clip"]]
-    rows = counted.loc[~counted["assumptions_met"]].merge(bounded, on=["run", "seed", "round"])
-    examples, bits = rows["unit"] == "instance", rows["sensitivity"] == "bit"
-    law, guarantees, private = rows["sampling_law"], rows["kind"] == "guarantee", rows["clip_private"] == 1
-    in_turn = ~law.isin(SAMPLED)
-    poisson = ~examples & ((law == "poisson") | (law == "full") & ~guarantees)
-    reasons = {
-        PRIVATE_BOUND: private,
-        MISMATCH: ~examples & ~bits & ~poisson & ~in_turn & (rows["accounting"] != "drawn"),
-        LEAST: rows["accounting"] == "drawn",
-        SIZE: poisson & ~private & guarantees,
-        DISTANCE: poisson & ~private & ~guarantees,
-        TENSOR: bits,
-        SEQUENTIAL: rows["accounting"] == "sequential",
-        MEAN_CLIPPED: examples & ~rows["per_example_clip"],
-    }
-    return notes + [reason for reason, rows in reasons.items() if rows.any()]
-
-
 def accountings(selectors: Iterable[EpsilonSelector]) -> list[str]:
     """Say what the accountings among `selectors` mean."""
     words = {selector.accounting for selector in selectors}
     return [f"{word}: {meaning}." for word, meaning in ACCOUNTINGS.items() if word in words]
+
+
+def printed_table(
+    results: Results,
+    declared: TableSpec,
+    name: str,
+    *,
+    columns: list[str],
+    lines: Iterable[Number],
+    display: Sequence[Mapping[str, str]],
+    notes: Sequence[str],
+    details: Iterable[str],
+) -> PrintedTable:
+    """Return a table of its `lines` for machines and of `display` for people.
+
+    What its runs rest on, and which were not run, stands after the `details` of its own.
+    """
+    wanted = dict.fromkeys(declared.runs())
+    used, missing = results.of(*wanted), [run for run in wanted if not results.has(run)]
+    title = full_title(declared) + substitutes_title(used.runs)
+    rests_on = [*details, *footnotes(used), *preset_notes(used.runs, missing)]
+    return PrintedTable(
+        name, title, tidy(name, columns, lines), pd.DataFrame(display), notes, details=rests_on
+    )
 
 
 MACHINE = ("hardware", "engine", "code", "libraries")
@@ -199,7 +222,7 @@ SHOWN = ("dataset", "rounds")  # settings with a column of their own
 
 def settings_table(results: Results) -> PrintedTable:
     """Return a line a run, with the settings in which it differs; those of all stand below, and machines."""
-    machines = {letter(number): one for number, one in enumerate(unique(results.runs, MACHINE))}
+    machines = {str(number): one for number, one in enumerate(unique(results.runs, MACHINE), start=1)}
     settings = {run: flatten(json.loads(config)) for run, config in unique(results.runs, ("run", "config"))}
     shared = shared_settings(list(settings.values()))
     lines, shown = [], []
@@ -252,9 +275,3 @@ def shared_settings(settings: Sequence[Mapping[str, str]]) -> dict[str, str]:
     """Return the settings that are in all of `settings`, with the same value."""
     first, *others = settings or [{}]
     return {key: text for key, text in first.items() if all(one.get(key) == text for one in others)}
-
-
-def letter(number: int) -> str:
-    """Return the letters that number 0, 1, ... goes by: A to Z, then AA."""
-    above, last = divmod(number, len(ascii_uppercase))
-    return (letter(above - 1) if above else "") + ascii_uppercase[last]

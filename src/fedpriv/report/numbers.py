@@ -10,15 +10,15 @@ steps. A table then prints "unstable" and the reason, no interval.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from fedpriv.account.statement import mark_epsilon
-from fedpriv.paper.epsilons import SELECTOR_COLUMNS
-from fedpriv.report.reading import SelectorKey, by_round, evaluated
+from fedpriv.paper.epsilons import SELECTOR_COLUMNS, EpsilonSelector
+from fedpriv.report.reading import by_round, evaluated
 from fedpriv.report.results import Results
 
 LEVEL = 0.95
@@ -283,23 +283,13 @@ def decision_of_margins(margins: np.ndarray) -> str:
     return next(one for one in (FAILS, UNDECIDED, HOLDS) if one in found)
 
 
-def beats_majority(accuracy: Iterable[float], largest: float) -> bool:
-    """Return True where something was learned: an accuracy above the share of the largest class.
-
-    One seed is believed here, and so is any accuracy where that share is not known (NaN).
-    """
-    found = interval(accuracy)
-    least = found.mean if found.n == 1 else found.low
-    return bool(np.isnan(largest) or least > largest + ROUNDING)
-
-
 # The long frame of a table: one line a number, with all that gives it meaning. A measured one holds its
 # `sample`, by seed. The file for machines and what people read are both made of these lines.
 Number = dict[str, Any]
 STATISTIC = ("value", "low", "high", "seeds")  # the mean of a sample, its interval, how many there are
 
 
-def selector_words(selector: SelectorKey) -> Number:
+def selector_words(selector: EpsilonSelector) -> Number:
     """Way of counting of a selector, by column of the ledger."""
     return dict(zip(SELECTOR_COLUMNS, selector.key, strict=True))
 
@@ -325,9 +315,3 @@ def seed_statistic(line: Number) -> Number:
     if is_unstable(line.get("status")):
         found = found._replace(low=np.nan, high=np.nan)
     return dict(zip(STATISTIC, found, strict=True)) | gone
-
-
-def display_frame(lines: Sequence[Mapping[tuple[str, str], str]]) -> pd.DataFrame:
-    """Return lines of finished text, by pairs (group, name), as a frame with the columns of the first."""
-    columns = [" ".join(filter(None, names)) for names in lines[0]]
-    return pd.DataFrame([list(line.values()) for line in lines], columns=columns)

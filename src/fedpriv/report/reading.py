@@ -1,11 +1,12 @@
 """Read results: what was evaluated at the last round, or the last within budgets; ε; facts of rounds."""
 
 import math
-from typing import Any, Protocol
+from typing import Any
 
 import pandas as pd
 
 from fedpriv.account.statement import status
+from fedpriv.paper.epsilons import EpsilonSelector
 from fedpriv.paper.tables import Cell
 from fedpriv.report.results import WIDTH, Results, rows_of
 
@@ -14,13 +15,6 @@ from fedpriv.report.results import WIDTH, Results, rows_of
 READING = ["round", "value"]
 DIVERGED = -math.inf
 MEANING = ("unit", "relation", "sampling_law", "kind", "epsilon_status")  # of an ε, beside its selector
-
-
-class SelectorKey(Protocol):
-    """What tells one ε of a ledger from another: a value of each of `SELECTOR_COLUMNS`."""
-
-    @property
-    def key(self) -> tuple[str, ...]: ...
 
 
 def evaluated(results: Results, run: str, metric: str = "accuracy", drawn: bool = False) -> pd.DataFrame:
@@ -42,7 +36,7 @@ def by_round(found: pd.DataFrame) -> pd.DataFrame:
     return found.pivot(index="round", columns="seed", values="value")
 
 
-def ledger_rows(results: Results, run: str, selector: SelectorKey) -> pd.DataFrame:
+def ledger_rows(results: Results, run: str, selector: EpsilonSelector) -> pd.DataFrame:
     """Return the rows of `run` that hold the ε which `selector` means, in order of seed and round."""
     return results.epsilons.iloc[results.epsilon_rows.get((run, *selector.key), [])]
 
@@ -57,7 +51,7 @@ def meaning(rows: pd.DataFrame, *more: str) -> dict[str, Any]:
     return {name: first[name] for name in (*MEANING, *more) if name != "epsilon_status"} | state
 
 
-def status_of(results: Results, run: str, selector: SelectorKey) -> str:
+def status_of(results: Results, run: str, selector: EpsilonSelector) -> str:
     """Status of the ε of a run that are counted so; empty where its ledger has none."""
     return str(meaning(ledger_rows(results, run, selector)).get("epsilon_status", ""))
 
@@ -75,20 +69,18 @@ def best_drawn(results: Results, run: str) -> pd.DataFrame:
 
 
 def reading_within(
-    results: Results, run: str, *budgets: tuple[SelectorKey, float], metric: str = "accuracy"
+    results: Results, run: str, *budgets: tuple[EpsilonSelector, float], metric: str = "accuracy"
 ) -> pd.DataFrame:
-    """Return the reading of `run` at the last evaluated round before any ε first exceeds its budget."""
-    last = last_affordable(results, run, *budgets)
+    """Return the reading of `run` at the last evaluated round before any ε first exceeds its budget.
+
+    A seed that can afford no round has NaN.
+    """
+    seeds = sorted(rows_of(results.runs, run)["seed"])
+    ends = pd.concat([affordable_rounds(results, run, *budget).reindex(seeds) for budget in budgets], axis=1)
+    last = ends.min(axis="columns", skipna=False)
     every = evaluated(results, run, metric)
     read = every.loc[every["round"] <= every["seed"].map(last)].groupby("seed").last()
     return with_divergence(results, run, read.astype(float).reindex(last.index), last)
-
-
-def last_affordable(results: Results, run: str, *budgets: tuple[SelectorKey, float]) -> pd.Series:
-    """Return by seed the last round before any ε first exceeds its budget; NaN where none is."""
-    seeds = sorted(rows_of(results.runs, run)["seed"])
-    last = pd.concat([affordable_rounds(results, run, *budget).reindex(seeds) for budget in budgets], axis=1)
-    return last.min(axis="columns", skipna=False)
 
 
 def with_divergence(
@@ -114,7 +106,7 @@ def divergence_rounds(results: Results, run: str) -> pd.Series:
     return ends.loc[ends > 0]
 
 
-def affordable_rounds(results: Results, run: str, selector: SelectorKey, budget: float) -> pd.Series:
+def affordable_rounds(results: Results, run: str, selector: EpsilonSelector, budget: float) -> pd.Series:
     """Return by seed the last round before ε first exceeds `budget`; a seed without any is left out."""
     rows = ledger_rows(results, run, selector)
     fine = (rows["epsilon"] <= budget).groupby(rows["seed"]).cummin()
@@ -129,7 +121,7 @@ def reading(results: Results, cell: Cell, metric: str = "accuracy") -> pd.DataFr
 
 
 def epsilon_at(
-    results: Results, run: str, selector: SelectorKey, rounds: pd.Series | None = None
+    results: Results, run: str, selector: EpsilonSelector, rounds: pd.Series | None = None
 ) -> pd.Series:
     """Return by seed the ε of `selector` at the rounds given by seed, or at the last round."""
     rows = ledger_rows(results, run, selector)
@@ -139,25 +131,27 @@ def epsilon_at(
     return at.set_index("seed").loc[:, "epsilon"].reindex(rounds.index)
 
 
-def delta(results: Results, run: str, selector: SelectorKey) -> pd.Series:
+def delta(results: Results, run: str, selector: EpsilonSelector) -> pd.Series:
     """Return by seed the δ at which an ε is counted."""
     return ledger_rows(results, run, selector).groupby("seed")["delta"].first()
 
 
-def growth(results: Results, run: str, selector: SelectorKey) -> pd.DataFrame:
+def growth(results: Results, run: str, selector: EpsilonSelector) -> pd.DataFrame:
     """Return by how much ε exceeds its value after the first round: a row a round, a column a seed."""
     seeds = ledger_rows(results, run, selector).pivot(index="round", columns="seed", values="epsilon")
     return seeds - seeds.iloc[:1].to_numpy()
 
 
-def fact(results: Results, run: str, name: str) -> pd.Series:
+def mean_of_rounds(results: Results, run: str, name: str) -> pd.Series:
     """Return by seed the mean over rounds of a column of the trace."""
     return rows_of(results.rounds, run).groupby("seed")[name].mean()
 
 
 def numbers_sent(results: Results, run: str) -> pd.Series:
     """Return by seed how many numbers a client sends in a round, protected or in the clear."""
-    bits, clear, sent = (fact(results, run, name) for name in ("noisy_bits", "clear_values", "upload_bytes"))
+    bits, clear, sent = (
+        mean_of_rounds(results, run, name) for name in ("noisy_bits", "clear_values", "upload_bytes")
+    )
     return (bits + clear).where(bits > 0, sent / WIDTH)
 
 

@@ -47,7 +47,7 @@ def row(schema):
 
 @pytest.fixture(autouse=True)
 def no_footnotes(monkeypatch):
-    monkeypatch.setattr("fedpriv.report.tables.epsilons.footnotes", lambda used: [])
+    monkeypatch.setattr("fedpriv.report.notes.footnotes", lambda used: [])
 
 
 def test_a_line_holds_what_is_stated_the_bound_the_verdict_and_the_cost(results_of):

@@ -4,8 +4,6 @@ import pandas as pd
 import pytest
 from support.made_runs import write_run
 
-from fedpriv.errors import BadInput
-from fedpriv.frozen import parse
 from fedpriv.paper.tables import RunsTable
 from fedpriv.report import numbers, render
 from fedpriv.report.results import collect, load_results
@@ -56,18 +54,3 @@ def test_a_ranking_puts_the_best_within_the_first_budget_first_and_the_unafforda
 
 def test_a_ranking_of_nothing_says_what_was_looked_for(searched):
     assert lines(ranking_of(searched, match="search_*")) == [{"Run": "not run: search_*"}]
-
-
-@pytest.mark.parametrize(
-    "changed, words",
-    [
-        ({"columns": [{"name": "epsilon"}]}, "epsilon: found nothing, allowed: epsilon with accountant"),
-        ({"columns": [{"name": "gamma", "accountant": "moments C"}]}, "gamma with nothing"),
-        ({"columns": ["gain_last"]}, "found gain_last, allowed: these with a reference"),
-        ({"lines": [{"run": "half", "label": "a half"}]}, "allowed: lines, or match"),
-        ({"columns": ["magic"]}, "columns.0.name: found 'magic'; input should be 'accuracy_last'"),
-    ],
-)
-def test_a_table_of_runs_that_does_not_fit_together_is_refused(changed, words):
-    with pytest.raises(BadInput, match=words):
-        parse(RunsTable.model_validate, RANKING | changed, "paper.yaml")

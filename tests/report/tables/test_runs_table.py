@@ -15,7 +15,7 @@ from fedpriv.paper.paper import load_paper
 from fedpriv.paper.tables import RunsTable
 from fedpriv.report import numbers, render
 from fedpriv.report.figures.rounds import quantity_by_seed
-from fedpriv.report.results import collect, load_results
+from fedpriv.report.results import Results, collect, load_results
 from fedpriv.report.tables.runs import runs_table
 
 GAMMAS = {"half": 0.5, "fifth": 0.2, "tenth": 0.1}
@@ -57,7 +57,7 @@ DECLARED = {
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     """Return the collected runs: three γ with two seeds each, and others with one."""
     folder = tmp_path_factory.mktemp("lines")
     made = [
@@ -86,25 +86,20 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
         )
     bare = {"upload_l2": np.inf, "broadcast_noise_std": 0.002}
     made.append(write_run(folder, "nbafl_bare", 0, scheme="nbafl", scale=np.inf, facts=bare))
-    return collect(made, folder)
-
-
-@pytest.fixture(scope="module")
-def results(runs: Path) -> pd.DataFrame:
-    return load_results(runs)
+    return load_results(collect(made, folder))
 
 
 def said(table):
     return "\n".join((*table.notes, *table.details))
 
 
-def table_of(results: pd.DataFrame, kind: str, **changed: object) -> render.PrintedTable:
+def table_of(results: Results, kind: str, **changed: object) -> render.PrintedTable:
     declared = RunsTable.model_validate(DECLARED[kind] | changed)
     found = declared.matched(results.runs["run"].unique()) if declared.match else declared
     return runs_table(results, found, kind)
 
 
-def labels_of(results: pd.DataFrame, *runs: str) -> render.PrintedTable:
+def labels_of(results: Results, *runs: str) -> render.PrintedTable:
     """Return the table of labels that the paper's own script makes, of other runs."""
     declared = load_paper("nbafl", Path(__file__).parents[3] / "config/papers").tables["labels"]
     declared = declared.model_copy(update={"lines": {run: run for run in runs}})
@@ -143,28 +138,17 @@ def test_an_infinite_epsilon_is_explained_and_a_finite_one_is_not(results):
     assert any(note.startswith("∞: nothing was flipped") for note in table.notes)
 
 
-def test_the_notes_say_whose_accuracy_it_is(results):
-    notes = said(table_of(results, "uploads"))
+def test_the_notes_say_whose_accuracy_and_epsilon_it_is(results):
+    notes = said(table_of(results, "uploads")) + said(table_of(results, "gammas"))
     for words in (
         "the mean over all clients' own weights",
         "on one of 10 test examples. Sampled: 50 clients",
         "test split itself chooses the round",
+        "one bit of a client, replace-one neighbours, full participation, δ = 10⁻³; guarantee",
+        "client-level, replace-one neighbours, full participation, δ = 10⁻³; guarantee",
+        "sum: against who sees only the sum",
     ):
         assert words in notes
-
-
-def test_one_bit_under_one_coin_a_tensor_is_said_to_hold_against_nobody(results):
-    epsilons = results.epsilons
-    some = replace(results, epsilons=epsilons.assign(assumptions_met=epsilons["sensitivity"] != "bit"))
-    notes = said(table_of(some, "gammas"))
-    assert "whole tensors are flipped" in notes and "Sampling mismatch" not in notes
-
-
-def test_the_notes_of_an_epsilon_say_for_whom_it_is(results):
-    notes = said(table_of(results, "gammas"))
-    assert "one bit of a client, replace-one neighbours, δ = 10⁻³" in notes
-    assert "client-level, replace-one neighbours, δ = 10⁻³" in notes
-    assert "sum: against who sees only the sum" in notes
 
 
 def test_uploads_are_held_against_the_same_numbers_in_float32(results):
@@ -227,18 +211,6 @@ def test_a_table_of_which_nothing_was_run_says_so(results, kind, tmp_path):
     assert any(note.startswith("Not run in this preset: ") for note in table.details)
     render.write_table_files(table, tmp_path / kind)
     assert pd.read_csv(tmp_path / f"{kind}.csv").empty
-
-
-def test_every_epsilon_of_the_csv_comes_with_its_meaning(results):
-    tidy = table_of(results, "gammas").tidy.query("quantity == 'epsilon'")
-    assert len(tidy) == 3 * 7
-    assert (
-        tidy[["accountant", "accounting", "sensitivity", "unit", "relation", "delta"]].notna().all(axis=None)
-    )
-    labels = labels_of(results, *NBAFL).tidy.query("quantity.str.startswith('epsilon')")
-    assert labels["epsilon_status"].notna().all()
-    assert set(labels.query("quantity == 'epsilon_if'")["epsilon_status"].str[:15]) == {"not a guarantee"}
-    assert set(labels.query("quantity == 'epsilon_label'")["epsilon_status"]) == {"nominal"}
 
 
 def test_what_else_was_measured_is_read_at_the_last_evaluated_round(tmp_path):

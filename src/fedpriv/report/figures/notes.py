@@ -2,21 +2,16 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from re import compile, escape
 from typing import Any
 
 import pandas as pd
 
 from fedpriv.paper.figures import AxesPair, DrawnRun, FigureSpec
 from fedpriv.paper.tables import full_title
-from fedpriv.report import numbers
-from fedpriv.report.notes import accounting_notes, accountings, footnotes, preset_notes, unique
-from fedpriv.report.reading import ledger_rows
+from fedpriv.report.notes import accountings, epsilon_meaning, footnotes, preset_notes
+from fedpriv.report.reading import ledger_rows, meaning
 from fedpriv.report.render import escape_markdown
 from fedpriv.report.results import Results
-
-# A band is no interval: where no number has one, nothing is said of it.
-INTERVAL = compile(f"; {escape(numbers.METHOD)}(; one seed has no interval)?")
 
 
 def content(results: Results, declared: FigureSpec, caption: str) -> dict[str, Any]:
@@ -39,17 +34,15 @@ def content(results: Results, declared: FigureSpec, caption: str) -> dict[str, A
         for curve in part.curves:
             if curve.selector and curve not in absent and curve_rows(results, curve).empty:
                 uncounted.append(f"{before}{curve.label} ({curve.selector})")
-    # The status of every ε, and what the runs rest on; nothing of the ε that are not drawn.
+    # What every ε that is drawn means, and what the runs rest on.
     notes = [
         *meanings(results, parts),
         *accountings(curve.selector for curve in curves if curve.selector),
-        *accounting_notes(drawn, used.rounds),
-        *footnotes(replace(used, epsilons=used.epsilons.iloc[:0])),
+        *footnotes(replace(used, epsilons=drawn), intervals="±" in caption),  # a band is none
         *preset_notes(used.runs, missing),
     ]
     if uncounted:
         notes.append(f"Not in the ledger: {'; '.join(uncounted)}.")
-    notes = [note if "±" in caption else INTERVAL.sub("", note) for note in notes]
     texts = {"title": full_title(declared), "place": declared.place, "caption": caption, "alt": alt}
     return texts | {"notes": notes}
 
@@ -74,10 +67,10 @@ def meanings(results: Results, parts: Iterable[AxesPair]) -> list[str]:
     for part in parts:
         labels: dict[str, list[str]] = {}
         for curve in part.read:
-            for unit, delta in unique(curve_rows(results, curve), ("unit", "delta")):
+            if means := meaning(curve_rows(results, curve), "delta"):
                 own_words = curve.counted.accountant in curve.label.split()
                 label = curve.label if own_words else f"{curve.label} ({curve.selector})"
-                labels.setdefault(f"unit {unit}, δ = {numbers.delta(delta)}", []).append(label)
-        for meaning, some in labels.items():
-            found.setdefault(f"{meaning}: {'; '.join(some)}.", []).append(part.title)
+                labels.setdefault(epsilon_meaning(means), []).append(label)
+        for words, some in labels.items():
+            found.setdefault(f"{'; '.join(some)}: {words}.", []).append(part.title)
     return [": ".join(filter(None, ("; ".join(titles), sentence))) for sentence, titles in found.items()]

@@ -12,6 +12,7 @@ from fedpriv.account.statement import mark_epsilon
 from fedpriv.paper.figures import AxesPair, DrawnRun, RoundsFigure
 from fedpriv.report.figures.looks import GREY, Label, color_of, of_curves
 from fedpriv.report.metrics import METRICS
+from fedpriv.report.notes import LEVELS
 from fedpriv.report.numbers import delta, instability
 from fedpriv.report.reading import (
     by_round,
@@ -26,7 +27,6 @@ from fedpriv.report.render import escape_figure
 from fedpriv.report.results import Results
 
 PERCENT = ("accuracy", "drawn_accuracy")
-LEVEL_WORDS = {"client": "Client-level", "instance": "Example-level"}
 LOGARITHMIC = ("epsilon", "growth")
 GUARANTEE = "guarantee"
 FEW = 3  # seeds, and fewer, are drawn themselves
@@ -57,7 +57,7 @@ def draw_rounds(axes: Axes, results: Results, declared: RoundsFigure, part: Axes
         meaning(ledger_rows(results, curve.run, curve.counted)) for curve in part.curves if curve.selector
     ]
     units = sorted({str(one["unit"]) for one in meant if one})
-    unit = " and ".join(LEVEL_WORDS.get(one, one) for one in units)
+    unit = " and ".join(LEVELS.get(one, one) for one in units).capitalize()
     name = METRICS["accuracy" if declared.quantity in PERCENT else declared.quantity].axis
     axes.set(xlabel="Round", ylabel=name.format(unit=unit).strip(), xlim=(0, 1.02 * axes.dataLim.xmax))
     axes.xaxis.set_major_locator(MaxNLocator(5, integer=True, steps=(1, 2, 5, 10)))

@@ -23,7 +23,7 @@ from fedpriv.progress import visible
 from fedpriv.report import claims as compare
 from fedpriv.report.claims import OUTCOMES, SOUNDNESS, UNSOUND
 from fedpriv.report.figures import plain_style, published
-from fedpriv.report.notes import data_note, minutes, substitutes, unique
+from fedpriv.report.notes import data_names, minutes, substitutes, unique
 from fedpriv.report.numbers import STANDING
 from fedpriv.report.render import fragment, read_table, read_texts
 from fedpriv.report.results import load_results
@@ -106,7 +106,7 @@ def section(plan: Plan, name: str, folder: Path) -> dict[str, Any]:
         "ran": fragment(read_table(folder / "runs.json")),
         "machines": unique(results.runs, ("hardware", "engine")),
         "seconds": results.rounds["seconds"].sum(),
-        "data": data_note(results.runs),
+        "data": data_names(results.runs),
         "code": list(results.runs["code"]),
         "replaced": substitutes(results.runs),
     }
@@ -177,7 +177,6 @@ def data_url(image: bytes) -> str:
 def table(name: str, declared: TableSpec, folder: Path) -> dict[str, Any]:
     """Return a rendered table and what it is called in the contents."""
     html = fragment(read_table(folder / f"tables/{name}.json"))
-    html = html.replace('<th scope="col"></th>', "<td></td>")  # above the rows' names there is nothing to say
     return {"name": name, "place": place_name(declared), "html": html, "forms": forms(declared)}
 
 

@@ -11,16 +11,15 @@ import numpy as np
 import pandas as pd
 
 from fedpriv.account.statement import attacker_accuracy, status
-from fedpriv.mechanisms.sampling import COHORTS
 from fedpriv.paper.epsilons import SELECTOR_COLUMNS, EpsilonSelector
 from fedpriv.paper.tables import BASELINE, AccuracyTable, Cell, Row, full_title
 from fedpriv.report import numbers
 from fedpriv.report.metrics import METRICS
 from fedpriv.report.notes import (
     LEVELS,
-    RELATIONS,
     SEARCHED,
     accountings,
+    epsilon_meaning,
     footnotes,
     preset_notes,
     substitutes_title,
@@ -273,7 +272,11 @@ def row_lines(
         head = ", ".join([WHOSE[level], *(f"δ={numbers.delta(one)}" for one in named)])
         lines[head] = [spent_text(one, level) for one in shown]
     if any(one.round for other in declared.rows for one in other.published.values()):
-        lines["round"] = [round_text(one) for one in shown]
+        rounds = [numbers.round_range(one.read["round"]) if one.ran else "" for one in shown]
+        lines["round"] = [
+            in_brackets(measured, f"{one.cell.published_round or ''}")
+            for measured, one in zip(rounds, shown, strict=True)
+        ]
     yield from ([INDENT + head, *texts] for head, texts in lines.items() if any(texts))
 
 
@@ -307,12 +310,6 @@ def spent_text(one: ReadCell, level: str) -> str:
     budgets = one.cell.within if one.cell.published is not None else ()
     printed = next((f"{budget.epsilon:g}" for budget in budgets if budget.unit == level), "")
     return in_brackets(measured, printed)
-
-
-def round_text(one: ReadCell) -> str:
-    """Text of the round at which a cell is read."""
-    measured = numbers.round_range(one.read["round"]) if one.ran else ""
-    return in_brackets(measured, f"{one.cell.published_round or ''}")
 
 
 def in_brackets(measured: str, printed: str) -> str:
@@ -374,18 +371,9 @@ def reading_notes(declared: AccuracyTable, cells: Sequence[ReadCell]) -> list[st
 
 def counting_text(cells: Sequence[ReadCell], column: str, level: str, selector: EpsilonSelector) -> str:
     """Way of counting an ε, with its meaning in the ledgers of a column's runs."""
-    every = [spent for one in cells if one.column == column for spent in one.spent if spent.level == level]
-    there = [spent.meaning for spent in every if "relation" in spent.meaning]
-    meant = ""
-    if there:
-        laws = {name: law.words for name, law in COHORTS.items()}
-        unit, relation, law = (
-            ", ".join(sorted({words[line[name]] for line in there}))
-            for name, words in zip(MEANING, (LEVELS, RELATIONS, laws), strict=False)
-        )
-        meant = f"; {unit}, {relation} neighbours, {law}"
-    are = " or ".join(sorted({line["epsilon_status"] for line in there})) or selector.kind
-    return f"{selector}; {are}{meant}"
+    of_level = (spent for one in cells if one.column == column for spent in one.spent if spent.level == level)
+    meanings = {epsilon_meaning(spent.meaning) for spent in of_level if "relation" in spent.meaning}
+    return f"{selector}; {' or '.join(sorted(meanings)) or selector.kind}"
 
 
 def caveats(declared: AccuracyTable, cells: Sequence[ReadCell], used: Results) -> str:

@@ -1,23 +1,21 @@
 """Tables of ε: what every accountant counts of runs, and the lower bounds that audits put under it."""
 
 from collections.abc import Sequence
-from functools import reduce
 
 import numpy as np
 
 from fedpriv.account.statement import attacker_accuracy
 from fedpriv.audit.finding import THREATS, Finding, broken_guarantees
 from fedpriv.paper.epsilons import SELECTOR_COLUMNS, EpsilonSelector
-from fedpriv.paper.tables import AuditsTable, EpsilonsTable, LabelledRun, full_title
+from fedpriv.paper.tables import AuditsTable, EpsilonsTable, LabelledRun
 from fedpriv.report import numbers
-from fedpriv.report.notes import LEVELS, RELATIONS, accountings, footnotes, preset_notes, substitutes_title
-from fedpriv.report.numbers import STATISTIC, Number, display_frame, selector_words, tidy
+from fedpriv.report.notes import LEVELS, RELATIONS, accountings, printed_table
+from fedpriv.report.numbers import STATISTIC, Number, selector_words
 from fedpriv.report.reading import MEANING, epsilon_at, ledger_rows, meaning
 from fedpriv.report.render import PrintedTable
 from fedpriv.report.results import Results, rows_of
 from fedpriv.report.tables.accuracy import ReadCell, read_cells, reading_notes
 
-READER_WORDS = {"instance (": "example (", "(label)": "(nominal ε)"}
 ABOUT = ("audit", "about", "kind", "delta", "confidence", "verdict", "cost")
 AUDIT_COLUMNS = ["table", "row", "run", "column", "quantity", *STATISTIC, *ABOUT]
 HOW = (
@@ -35,10 +33,8 @@ class Refuted(RuntimeError):
 
 def audits_table(results: Results, declared: AuditsTable, name: str) -> PrintedTable:
     """Return a line for every run and ε that is audited; a refuted guarantee is the error that names it."""
-    there = [line for line in declared.lines if results.has(line.run)]
-    missing = [line.run for line in declared.lines if line not in there]
     shown, lines, audits = [], list[Number](), set[str]()
-    for line in there:
+    for line in (line for line in declared.lines if results.has(line.run)):
         # What was found about every ε of a run, over seeds.
         alike: dict[tuple[str, str], list[Finding]] = {}
         for seed, several in results.findings(line.run).items():
@@ -54,31 +50,35 @@ def audits_table(results: Results, declared: AuditsTable, name: str) -> PrintedT
             for quantity in ("epsilon", "lower_bound"):
                 sample = [getattr(one, quantity) for one in seeds]
                 lines.append({**key, **meant, "quantity": quantity, "sample": sample})
-    shown = shown or [{("", "Run"): f"nothing to audit was run: {', '.join(missing)}"}]
-    used = results.of(*(line.run for line in there))
-    threats = [f"{audit_title(audit)}: {threat}" for audit, threat in THREATS.items() if audit in audits]
-    details = [*threats, *footnotes(used), *preset_notes(used.runs, missing)]
-    title, long = full_title(declared) + substitutes_title(used.runs), tidy(name, AUDIT_COLUMNS, lines)
-    return PrintedTable(name, title, long, display_frame(shown), [HOW], details=details)
+    return printed_table(
+        results,
+        declared,
+        name,
+        columns=AUDIT_COLUMNS,
+        lines=lines,
+        display=shown or [{"Run": f"nothing to audit was run: {', '.join(declared.runs())}"}],
+        notes=[HOW],
+        details=[f"{audit_title(audit)}: {threat}" for audit, threat in THREATS.items() if audit in audits],
+    )
 
 
-def shown_line(line: LabelledRun, seeds: Seeds) -> dict[tuple[str, str], str]:
+def shown_line(line: LabelledRun, seeds: Seeds) -> dict[str, str]:
     """Return the cells of one line."""
     first = seeds[0]
-    whose = reduce(lambda text, words: text.replace(*words), READER_WORDS.items(), first.about)
+    whose = first.about.replace("instance (", "example (").replace("(label)", "(nominal ε)")
     lower = float(np.mean([one.lower_bound for one in seeds]))
     return {
-        ("", "Run"): line.label,
-        ("Stated", "whose ε"): whose,
-        ("Stated", "kind"): first.kind,
-        ("Stated", "ε"): numbers.epsilon_of_seeds([one.epsilon for one in seeds], first.kind),
-        ("Stated", "δ"): numbers.delta(first.delta),
-        ("Audit", "name"): audit_title(first.audit),
+        "Run": line.label,
+        "Stated whose ε": whose,
+        "Stated kind": first.kind,
+        "Stated ε": numbers.epsilon_of_seeds([one.epsilon for one in seeds], first.kind),
+        "Stated δ": numbers.delta(first.delta),
+        "Audit name": audit_title(first.audit),
         # Rounded down.
-        ("Audit", "lower bound"): numbers.size([np.floor(100 * lower) / 100 if lower >= 0.1 else lower]),
-        ("Audit", "confidence"): first.sure,
-        ("Audit", "verdict"): audit_verdict(seeds),
-        ("Audit", "cost"): first.cost,
+        "Audit lower bound": numbers.size([np.floor(100 * lower) / 100 if lower >= 0.1 else lower]),
+        "Audit confidence": first.sure,
+        "Audit verdict": audit_verdict(seeds),
+        "Audit cost": first.cost,
     }
 
 
@@ -112,7 +112,7 @@ def epsilons_table(results: Results, declared: EpsilonsTable, name: str) -> Prin
             delta = rows_of(results.epsilons, place.cell.run)["delta"].iloc[0]
             heading = f"N = {place.facts['clients']:,}, δ = {numbers.delta(delta)}"
         at = numbers.round_range(place.read["round"])
-        heads.append((heading, f"{of.columns[place.column].label}, round {at}"))
+        heads.append(f"{heading} {of.columns[place.column].label}, round {at}")
 
     # A way of counting that no run here has is no line, unless there is no other.
     counted = {
@@ -132,17 +132,19 @@ def epsilons_table(results: Results, declared: EpsilonsTable, name: str) -> Prin
             header["Level"] = ", ".join(LEVELS[one] for one in sorted({line["unit"] for line in lines}))
             deltas = sorted({line["delta"] for line in lines}, reverse=True)
             header["δ"] = ", ".join(map(numbers.delta, deltas))
-        words = {("", name): text or numbers.NONE for name, text in header.items()}
+        words = {name: text or numbers.NONE for name, text in header.items()}
         shown.append(words | dict(zip(heads, map(cell, found), strict=True)))
-    used = results.of(*of.runs())
-    title = full_title(declared) + substitutes_title(used.runs)
     by_place = zip(*counted.values(), strict=True)
-    lines = [line for found in by_place for some in found for line in some]
-    long = tidy(name, EPSILONS_TABLE_COLUMNS, lines)
-    missing = [run for run in of.runs() if not results.has(run)]
-    details = [*accountings(counted), *reading_notes(of, base), *footnotes(used)]
-    details += preset_notes(used.runs, missing)
-    return PrintedTable(name, title, long, display_frame(shown), [CELLS, MATCHING], details=details)
+    return printed_table(
+        results,
+        declared,
+        name,
+        columns=EPSILONS_TABLE_COLUMNS,
+        lines=[line for found in by_place for some in found for line in some],
+        display=shown,
+        notes=[CELLS, MATCHING],
+        details=[*accountings(counted), *reading_notes(of, base)],
+    )
 
 
 def epsilon_numbers(results: Results, place: ReadCell, selector: EpsilonSelector) -> list[Number]:

@@ -5,11 +5,11 @@ from typing import NamedTuple
 
 from fedpriv.paper.epsilons import SELECTOR_COLUMNS, EpsilonSelector
 from fedpriv.paper.metrics import COLUMNS as NEEDS
-from fedpriv.paper.tables import Cell, EpsilonBudget, LabelledRun, RunColumn, RunsTable, full_title
+from fedpriv.paper.tables import Cell, EpsilonBudget, LabelledRun, RunColumn, RunsTable
 from fedpriv.report import numbers
 from fedpriv.report.metrics import METRICS
-from fedpriv.report.notes import LEVELS, RELATIONS, accountings, footnotes, preset_notes, substitutes_title
-from fedpriv.report.numbers import STATISTIC, Number, display_frame, tidy
+from fedpriv.report.notes import accountings, epsilon_meaning, printed_table
+from fedpriv.report.numbers import STATISTIC, Number
 from fedpriv.report.reading import MEANING
 from fedpriv.report.render import PrintedTable
 from fedpriv.report.results import Results, config_of, flatten
@@ -90,10 +90,12 @@ def runs_table(
     A paper's own script may give `columns` in place of those declared. Where the best come first, a run
     without a first number comes last.
     """
-    missing = [line.run for line in declared.lines if not results.has(line.run)]
     # Each line that is declared has its place, and the reference; of a glob those that were run.
-    left_out = {*missing} - {declared.reference} if declared.match else ()
-    chosen = [line for line in declared.lines if line.run not in left_out]
+    chosen = [
+        line
+        for line in declared.lines
+        if not declared.match or line.run == declared.reference or results.has(line.run)
+    ]
     columns = columns or table_columns(results, declared)
     found = {
         line: [column.read(results, line.run) for column in columns]
@@ -122,24 +124,27 @@ def runs_table(
         shown = [column.show(sample) for column, sample in zip(columns, samples, strict=False)]
         shown = shown or [numbers.NONE] * len(columns)
         texts.append(
-            {("", "Run"): line.label if line in found else f"{line.label} (not run)"}
-            | {("", key): text for key, text in settings.items()}
-            | {(one.group, one.label): text for one, text in zip(columns, shown, strict=True)}
+            {"Run": line.label if line in found else f"{line.label} (not run)"}
+            | settings
+            | {one.name: text for one, text in zip(columns, shown, strict=True)}
         )
         for column, sample in zip(columns, samples, strict=False):
             number = {"row": line.label, "run": line.run, "column": column.name, "quantity": column.quantity}
             lines.append(number | {"sample": sample.seeds, **sample.meaning, **settings})
-    display = display_frame(texts or [{("", "Run"): f"not run: {declared.match}"}])
-    long = tidy(name, [*RUN_COLUMNS, *keys, "status"], lines)
-    if long["status"].isna().all():  # no run has diverged
-        long = long.drop(columns="status")
-
-    used = results.of(*(line.run for line in found))
-    infinite = declared.infinite if (display == "∞").to_numpy().any() else ""
-    notes = [f"∞: {infinite}"] * bool(infinite) + [*comparison_notes(declared, chosen)]
-    details = [*counting_notes(columns, lines), *footnotes(used), *preset_notes(used.runs, missing)]
-    title = full_title(declared) + substitutes_title(used.runs)
-    return PrintedTable(name, title, long, display, notes, details=details)
+    endless = declared.infinite and any("∞" in text.values() for text in texts)
+    table = printed_table(
+        results,
+        declared,
+        name,
+        columns=[*RUN_COLUMNS, *keys, "status"],
+        lines=lines,
+        display=texts or [{"Run": f"not run: {declared.match}"}],
+        notes=[f"∞: {declared.infinite}"] * bool(endless) + [*comparison_notes(declared, chosen)],
+        details=counting_notes(columns, lines),
+    )
+    if table.tidy["status"].isna().all():  # no run has diverged
+        table = table._replace(tidy=table.tidy.drop(columns="status"))
+    return table
 
 
 def counting_notes(columns: Iterable[TableColumn], found: Sequence[Number]) -> Iterator[str]:
@@ -147,18 +152,14 @@ def counting_notes(columns: Iterable[TableColumn], found: Sequence[Number]) -> I
     columns_of: dict[str, list[str]] = {}
     epsilons = [column for column in columns if column.quantity == "epsilon"]
     for column in epsilons:
-        there = [line for line in found if line["column"] == column.name]
-        meant = {}
-        for line in there:
-            if line.get("unit", "none") != "none":
-                level, relation = LEVELS.get(line["unit"], line["unit"]), RELATIONS[line["relation"]]
-                whose = f"{level}, {relation} neighbours, δ = {numbers.delta(line['delta'])}"
-                meant[line["row"]] = f"{whose}; {line['epsilon_status']}"
-        for one in dict.fromkeys(meant.values()):
-            rows = ", ".join(row for row, other in meant.items() if other == one)
-            of = f" of {rows}" * (len(set(meant.values())) > 1)
-            columns_of.setdefault(one, []).append(f"{column.label} ({column.selector}){of}")
-    yield from (f"ε {'; '.join(labels)}: {meant}." for meant, labels in columns_of.items())
+        rows: dict[str, list[str]] = {}
+        for line in found:
+            if line["column"] == column.name and line.get("unit", "none") != "none":
+                rows.setdefault(epsilon_meaning(line), []).append(line["row"])
+        for meaning, some in rows.items():
+            of = f" of {', '.join(some)}" if len(rows) > 1 else ""
+            columns_of.setdefault(meaning, []).append(f"{column.label} ({column.selector}){of}")
+    yield from (f"ε {'; '.join(labels)}: {meaning}." for meaning, labels in columns_of.items())
     yield from accountings(column.selector for column in epsilons if column.selector)
 
 

@@ -1,9 +1,11 @@
 """What the noise of Table IV guarantees an example: full participation, so that nothing is sampled."""
 
+import pandas as pd
+
 from fedpriv.account import plans
 from fedpriv.paper.tables import full_title
 from fedpriv.report import numbers
-from fedpriv.report.numbers import display_frame, tidy
+from fedpriv.report.numbers import tidy
 from fedpriv.report.render import PrintedTable
 
 EPSILON, DELTA, MOST = 0.1, 1e-5, 100_000
@@ -31,7 +33,7 @@ def table4_examples(results, declared, name):
         plan = {"sampling_rate": 1, "noise_multiplier": sigma, "delta": DELTA, "accountant": "pld"}
         epsilon = plans.epsilon(**plan, rounds=trained).epsilon
         rounds = plans.affordable_rounds(**plan, epsilon=EPSILON, at_most=MOST)
-        line = {("", "What"): label, ("", "δ"): numbers.delta(DELTA)}
+        line = {"What": label, "δ": numbers.delta(DELTA)}
         for column in ("counted", "done"):
             for quantity, heading, value, text in (
                 ("sampling_rate", "q", 1, "1"),
@@ -43,6 +45,6 @@ def table4_examples(results, declared, name):
                 status = {"kind": "guarantee", "epsilon_status": "guarantee"} if heading == "ε" else {}
                 key = {"row": label, "column": column, "accountant": "pld", "delta": DELTA}
                 found.append(key | {"quantity": quantity, "value": value} | status)
-                line[column.capitalize(), heading] = text
+                line[f"{column.capitalize()} {heading}"] = text
         shown.append(line)
-    return PrintedTable(name, full_title(declared), tidy(name, COLUMNS, found), display_frame(shown), [HOW])
+    return PrintedTable(name, full_title(declared), tidy(name, COLUMNS, found), pd.DataFrame(shown), [HOW])
