@@ -141,8 +141,12 @@ def test_a_table_is_sorted_with_what_belongs_to_a_row_and_copied(opened):
     after = table.locator("tbody tr").all_inner_texts()
     assert head.get_attribute("aria-sort") == "descending" and sorted(after) == sorted(before)
     assert [row.lstrip()[:2] for row in after] == [row.lstrip()[:2] for row in before]
-    csv = page.evaluate("csv(document.querySelector('#wide-table-table4 table'))")
-    assert csv.startswith('"Clients","Baseline","dp"') and csv.count("\n") == len(before)
+    texts = {
+        name: page.evaluate(f"{name}(document.querySelector('#wide-table-table4 table'))")
+        for name in ("csv", "latex")
+    }
+    assert texts["csv"].startswith('"Clients","Baseline","dp"') and texts["csv"].count("\n") == len(before)
+    assert "\\pm" in texts["latex"] and texts["latex"].endswith("\\end{tabular}")
     page.locator("#wide-table-table4 .copy button").first.click()
     page.get_by_text("Copied as CSV").first.wait_for()
 

@@ -1,4 +1,4 @@
-// Nothing of the page needs this: it opens what a link leads to, and sorts tables and copies them as CSV.
+// Nothing of the page needs this: it opens what a link leads to, and sorts and copies tables.
 const all = (what, of = document) => [...of.querySelectorAll(what)];
 
 // A part that is wider than the page fades out where there is more of it, and can be scrolled by keyboard.
@@ -31,6 +31,16 @@ if (matchMedia("(max-width: 40rem)").matches) document.querySelector("nav > deta
 const cells = (row) => [...row.cells].map((cell) => cell.textContent.replace(/\s+/g, " ").trim());
 const rows = (table) => [...table.tHead.rows, ...table.tBodies[0].rows].map(cells);
 const csv = (table) => rows(table).map((row) => row.map((text) => `"${text.replaceAll('"', '""')}"`).join(",")).join("\n");
+const SIGNS = { "±": "$\\pm$", "−": "$-$", "†": "$^\\dagger$", "‡": "$^\\ddagger$", "ε": "$\\varepsilon$", "δ": "$\\delta$", "σ": "$\\sigma$", "γ": "$\\gamma$", "μ": "$\\mu$", "—": "---" };
+const POWERS = "⁰¹²³⁴⁵⁶⁷⁸⁹";
+const escape = (text) => text
+  .replace(/[&%$#_{}]/g, "\\$&")
+  .replace(/⁻?[⁰¹²³⁴⁵⁶⁷⁸⁹]+/g, (power) => `$^{${[...power].map((one) => (one === "⁻" ? "-" : POWERS.indexOf(one))).join("")}}$`)
+  .replace(/[±−†‡εδσγμ—]/g, (sign) => SIGNS[sign]);
+const latex = (table) => {
+  const [head, ...body] = rows(table).map((row) => `${row.map(escape).join(" & ")} \\\\`);
+  return ["% needs \\usepackage{booktabs}", `\\begin{tabular}{l${"r".repeat(table.tHead.rows[0].cells.length - 1)}}`, "\\toprule", head, "\\midrule", ...body, "\\bottomrule", "\\end{tabular}"].join("\n");
+};
 const copy = async (text) => {
   try {
     await navigator.clipboard.writeText(text);
@@ -68,6 +78,8 @@ for (const table of all("table.numbers")) {
   });
   const bar = document.createElement("p");
   bar.className = "files copy";
-  bar.append(button("Copy as CSV", async (made) => { await copy(csv(table)); made.textContent = "Copied as CSV"; }));
+  for (const [name, form] of [["CSV", csv], ["LaTeX", latex]]) {
+    bar.append(button(`Copy as ${name}`, async (made) => { await copy(form(table)); made.textContent = `Copied as ${name}`; }));
+  }
   table.after(bar);
 }
