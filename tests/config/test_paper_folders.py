@@ -50,7 +50,5 @@ def test_a_paper_in_two_places_is_refused_with_both(elsewhere, preset, tmp_path)
 
 def test_a_paper_that_is_nowhere_is_refused_with_those_that_are_there(elsewhere, tmp_path):
     asked = PRESET | {"papers": ["other"], "paper_folders": [str(elsewhere)]}
-    with pytest.raises(
-        BadInput, match=r"papers, in .*papers and installed packages: found other"
-    ):
+    with pytest.raises(BadInput, match=r"papers, in .*papers and installed packages: found other"):
         make_plan(asked, tmp_path / "papers")

@@ -133,8 +133,12 @@ def paper_counts(reference: Path, papers: Iterable[Mapping[str, str]]) -> Iterat
         yield line([paper["name"], paper["here"], count, paper["says"]])
 
 
+# Outcome of a claim -> the end of a cell's text that decides it so.
+DECIDING = {"reproduced": "(holds)", "not reproduced": "(fails)"}
+
+
 def paper_claims(reference: Path, of: str) -> Iterator[str]:
-    """Yield a line a claim: its verdict, a measured cell, and a run of it with its minutes in a preset."""
+    """Yield a line a claim: its verdict, the first cell that decides it, and a run of it with its minutes."""
     preset, name = of.split("/")
     plan = load_preset(reference.parents[1] / f"config/{preset}.yaml")
     paper, sizes = plan.papers[name], Sizes(plan, read_times(reference / "runs/index.csv"))
@@ -142,9 +146,12 @@ def paper_claims(reference: Path, of: str) -> Iterator[str]:
     yield head(["Claim", "Where", "Verdict", "Measured", "One of its runs", "Minutes"], ["Minutes"])
     for claim in claims.claims(reference / of).to_dict("records"):
         if not declared[claim["id"]].ours:
-            case = next(declared[claim["id"]].judged(tables))
+            cells, ending = claim["measured"].split("; "), DECIDING.get(claim["outcome"], "")
+            deciding = next((place for place, cell in enumerate(cells) if cell.endswith(ending)), 0)
+            cases = [*declared[claim["id"]].judged(tables)]
+            case = cases[deciding if len(cases) == len(cells) else 0]
             run = next(cell.run for cell in (*case.left.values(), *case.right.values()))
-            words = claim["claim"], claim["place"], claim["verdict"], claim["measured"].partition("; ")[0]
+            words = claim["claim"], claim["place"], claim["verdict"], cells[deciding]
             minutes = (sizes.known(name, run) or 0.0) / 60
             yield line([*map(escape_markdown, words), f"`{run}`", f"{minutes:.1f}"])
 
