@@ -86,10 +86,11 @@ networks](papers/dpfl_bnn2023.md), [NbAFL](papers/nbafl.md), [Global DP](papers/
 """
 # Element -> the rooms, or packages, whose code decides it.
 ELEMENTS = {
-    "Data and clients": ("../../packages/fedpriv-studies/src", "data", "partition"),
+    "Data and clients": ("data", "partition"),
     "Models and local training": ("models", "local", "train"),
     "Sampling, clipping and noise": ("schemes", "mechanisms"),
     "Accounting": ("account", "audit"),
+    "The package fedpriv-studies": ("../../packages/fedpriv-studies/src",),
 }
 
 
