@@ -32,7 +32,7 @@ def loaded(path: str) -> type[nn.Module]:
 
     Nothing is called before it is known to be a class of networks: a function, or another class, is BadInput.
     """
-    found = imported("model.module", path, CLASS, "CLASS")
+    found = imported("model.module", path, "CLASS")
     if not (isinstance(found, type) and issubclass(found, nn.Module)):
         what = f"a class {found.__name__}" if isinstance(found, type) else f"a {type(found).__name__}"
         raise BadInput(f"model.module: found {path}, {what}, allowed: {CLASS}")
