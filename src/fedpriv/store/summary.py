@@ -65,14 +65,11 @@ def load_summary(path: Path) -> dict[str, Any]:
     """Summary that was written; a missing, damaged or foreign file is BadInput naming it."""
     try:
         check_seal(path)
-        found = json.loads(path.read_text(encoding="utf-8"))
+        return json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise BadInput(f"{path}: found no such file, allowed: a finished run") from None
-    except (OSError, ValueError, RecursionError) as error:
+    except (OSError, ValueError) as error:
         raise BadInput(
             f"{path}: found no summary of a run ({error}), allowed: what training writes; "
             "delete the run and train it again"
         ) from None
-    if not isinstance(found, dict):
-        raise BadInput(f"{path}: found no summary of a run, allowed: what training writes")
-    return found

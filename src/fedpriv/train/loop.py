@@ -145,7 +145,7 @@ def train(
     with checkpoint.exclusive(saved), local_engine(task, speed) as engine:
         test = test_split(run.evaluation, device, data)
         first = initial_state(run, task, streams, clients.clients)
-        state = checkpoint.load_state(saved, identity, engine.name, device, first) or first
+        state = checkpoint.load_state(saved, identity, engine.name, device) or first
         with progress(f"{name} seed {seed}", state.round, rounds) as report, catch_warnings() as warning:
             while state.round < rounds and not state.diverged:
                 started = time.perf_counter()
