@@ -16,7 +16,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
 from fedpriv.errors import BadInput
-from fedpriv.local.client import ClientState, OptimizerState
+from fedpriv.local.client import ClientState
 from fedpriv.store.files import OPEN, Broken, check_seal, remove_torn, seal, writing
 from fedpriv.trace import is_read
 from fedpriv.train.record import RoundState
@@ -62,8 +62,7 @@ def save_state(path: Path, identity: str, engine: str, state: RoundState) -> Non
     """Write the state atomically into one file; `engine` says what has computed it."""
     tensors = {"flat": state.flat.cpu(), "velocity": state.velocity.cpu()}
     if state.clients:
-        parts = {"weights": state.clients.weights, **vars(state.clients.memory)}
-        tensors |= {CLIENTS + name: part.cpu() for name, part in parts.items()}
+        tensors |= {CLIENTS + name: part.cpu() for name, part in state.clients._asdict().items()}
     found = {name: getattr(state, name) for name in OPTIONAL}
     tensors |= {name: one.cpu() for name, one in found.items() if one is not None}
     tensors |= {MEMORY + name: part for name, part in state.memory.items()}
@@ -133,7 +132,7 @@ def read_state(path: Path, book: dict[str, Any], device: torch.device) -> RoundS
         ends = np.cumsum([math.prod(shape) for shape in shapes])[:-1]
         parts = np.split(values[name], ends)
         samples[name] = [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
-    clients = ClientState(held.pop("weights"), OptimizerState(**held)) if held else None
+    clients = ClientState(**held) if held else None
     state = flat, velocity, book["round"], list(book["rows"]), samples, memory
     return RoundState(*state, clients=clients, **optional)
 
