@@ -93,4 +93,5 @@ def step_engine(told: Engine | None, read: Read) -> MlpSteps | SmallSteps | None
     arguments: Any = told[1:]
     if told[0] == "mlp":
         return MlpSteps(steps.MlpNet(*arguments))
-    return SmallSteps(steps.SmallNet(*arguments))
+    net = steps.SmallNet(*arguments)
+    return SmallSteps(net) if net.classes <= steps.CLASSES else None
