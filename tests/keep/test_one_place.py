@@ -11,7 +11,7 @@ from support.tiny import PRESET, contents, write
 
 from fedpriv.cli import app
 from fedpriv.errors import BadInput
-from fedpriv.store import npz, rundir, summary
+from fedpriv.store import npz, rundir
 from fedpriv.store.rundir import RunDir
 from fedpriv.store.summary import stored_files
 
@@ -41,7 +41,6 @@ def noisier(path):
 
 SPOILT = {
     "another seed": lambda path: shutil.copyfile(stored_files(REFERENCE)[1], path),
-    "another accuracy": lambda path: said(path, test_accuracy=0.99),
     "another config": noisier,
     "a pointer of Git LFS": lambda path: path.write_text("version https://git-lfs.github.com/spec/v1\n"),
 }
@@ -101,25 +100,6 @@ def test_a_mixture_of_two_runs_is_refused(name, verb, here, fedpriv):
     words = {"keep": ("keep", "results/tiny"), "run": (*RUN[:-1], RUNS / "seed0")}
     code, _, (line,) = fedpriv(*words.get(verb, (verb, RUNS / "seed0")))
     assert code == 2 and f"seed0/{name}: found a file of another run" in line
-
-
-def test_of_an_older_run_whose_summary_names_no_seals_the_last_row_is_compared(here, fedpriv):
-    path = RUNS / "seed0/summary.json"
-    summary.save_summary(
-        path, {key: value for key, value in summary.load_summary(path).items() if key != "seals"}
-    )
-    assert fedpriv("account", RUNS / "seed0")[0] == 0
-    shutil.copyfile(RUNS / "seed1/trace.parquet", RUNS / "seed0/trace.parquet")
-    code, _, (line,) = fedpriv("account", RUNS / "seed0")
-    assert code == 2 and "summary.json: found accuracy " in line
-
-
-def test_what_was_kept_of_a_mixture_is_not_put_back(here, fedpriv):
-    (kept,) = (RUNS / "seed0/resume").glob("*/trace.parquet")
-    kept.unlink()
-    shutil.copyfile(RUNS / "seed1/trace.parquet", kept)
-    (RUNS / "seed0/summary.json").unlink()
-    assert fedpriv(*RUN[:-1], RUNS / "seed0")[1][0].startswith(f"{RUNS / 'seed0'}: trained")
 
 
 @pytest.mark.parametrize(("gone", "how"), [("distances.npz", "trained"), ("trace.parquet", "taken")])

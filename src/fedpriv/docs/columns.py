@@ -124,7 +124,7 @@ def hours_page(root: Path) -> str:
     spent: dict[tuple[str, str], list[tuple[float, bool]]] = {}
     for path in stored_files(root / REFERENCE):
         run = rundir.stored_summary(path)
-        environment, seconds = run["environment"], float(sum(rundir.column(path, "seconds")))
+        environment, seconds = run["environment"], float(run["seconds"])
         runs = spent.setdefault((run["paper"], environment["hardware"]), [])
         runs.append((seconds, uncommitted(environment.get("code", ""))))
     parts = [head(["paper", *NUMBERS, "hardware"], NUMBERS)]
