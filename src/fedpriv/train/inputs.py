@@ -54,15 +54,6 @@ def arrays_for(run: Run, path: Path) -> arrays.Arrays:
     return arrays.hold_out(found, run.validation, Streams(0, run.data).numpy("validation"))
 
 
-def normalise_features(run: Run, found: arrays.Arrays, streams: Streams) -> arrays.Arrays:
-    """Return the arrays with features as the model reads them: by private statistics, if it asks for any.
-
-    They are those of the training split, and what they cost stands in the trace. Features change in place.
-    """
-    run.model.normalise(found.x_train, found.x_test, streams)
-    return found
-
-
 def partition_for(run: Run, found: arrays.Arrays, seed: int) -> partition.Partition:
     """Partition of the training examples; runs that share dataset, validation split, law and seed share it.
 

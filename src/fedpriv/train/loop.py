@@ -32,7 +32,7 @@ from fedpriv.store.rundir import RESUME, RunDir, keep_outputs, restore_outputs
 from fedpriv.streams import Streams
 from fedpriv.train import checkpoint, probes, record
 from fedpriv.train.evaluate import evaluate, test_split
-from fedpriv.train.inputs import arrays_for, load_partition, normalise_features
+from fedpriv.train.inputs import arrays_for, load_partition
 from fedpriv.train.record import initial_state
 from fedpriv.train.round import run_round
 
@@ -134,7 +134,8 @@ def train(
     # 2. What it trains on. Buffers are kept before the first tensor is made.
     keep_buffers()
     streams = Streams(seed, name, run.secure_noise)
-    data = normalise_features(run, arrays_for(run, arrays_path), streams)
+    data = arrays_for(run, arrays_path)
+    run.model.normalise(data.x_train, data.x_test, streams)
     clients = load_partition(run, data, seed, partition_path)
     holders = clients.holders(data.content)
     device = select_device(speed.device)
