@@ -7,7 +7,6 @@ and the loop stops.
 
 from __future__ import annotations
 
-import os
 import signal
 import threading
 import time
@@ -38,32 +37,27 @@ from fedpriv.train.round import run_round
 
 # Slurm sends what one asks for and, before it preempts, the first; Grid Engine sends the others.
 WARNINGS = (signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
-ONE = 1.0  # seconds in which several signals are one warning, that came in more than one way
 
 
 @contextmanager
 def catch_warnings() -> Generator[Callable[[], int]]:
     """Catch warnings in the block; yield what says which signal was the first, 0 as long as there was none.
 
-    Another signal, a second after the first or later, ends the process at once, as all of them do before
-    and after the block. A signal for which somebody else has a handler, or that is ignored, is left to
-    that; so are all of them outside of the main thread, where Python has no handlers.
+    Before and after the block each ends the process at once. A signal for which somebody else has a handler,
+    or that is ignored, is left to that; so are all of them outside of the main thread, where Python has no
+    handlers.
     """
-    first: list[tuple[int, float]] = []
+    heard: list[int] = []
 
     def hear(number: int, _: FrameType | None) -> None:
-        if not first:
-            first.append((number, time.monotonic()))
-        elif time.monotonic() - first[0][1] >= ONE:
-            signal.signal(number, signal.SIG_DFL)
-            os.kill(os.getpid(), number)
+        heard.append(number)
 
     here = threading.current_thread() is threading.main_thread()
     caught = [one for one in WARNINGS if here and signal.getsignal(one) == signal.SIG_DFL]
     for number in caught:
         signal.signal(number, hear)
     try:
-        yield lambda: first[0][0] if first else 0
+        yield lambda: heard[0] if heard else 0
     finally:
         for number in caught:
             signal.signal(number, signal.SIG_DFL)
