@@ -29,7 +29,7 @@ NETS = {
     "local": Bnn(widths=(4, 3, 5), bn="local", binarise_input=False),
     "none": Bnn(widths=(4, 3, 5), bn="none"),
     "stochastic": Bnn(widths=(4, 3, 5), sign="stochastic"),
-    # With these widths threads leave a client's steps to the engine in C (tests/test_small_net.py).
+    # With these widths threads leave a client's steps to the engine in C.
     "engine": Bnn(widths=(16, 16, 5)),
     "engine_stochastic": Bnn(widths=(16, 16, 5), sign="stochastic"),
 }
