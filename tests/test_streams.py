@@ -106,3 +106,11 @@ def test_noise_goes_on_where_it_was_and_does_not_begin_again():
     noise, whole = (Streams(0, "run").noise("noise") for _ in range(2))
     parts = [noise.like(torch.empty(3)), noise.like(torch.empty(5))]
     assert torch.equal(torch.cat(parts), whole.like(torch.empty(8)))
+
+
+def test_a_generator_is_keyed_by_all_of_a_key():
+    for client in range(100):
+        key = Streams(0, "run")._key("noise", 1, client)
+        state = Streams(0, "run").numpy("noise", 1, client).bit_generator.state["state"]
+        assert state["key"].tolist() == [key % 2**64, key >> 64]
+        assert not state["counter"].any()

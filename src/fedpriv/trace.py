@@ -15,7 +15,6 @@ Facts = dict[str, Any]  # columns of one row that a verb fills in
 BEFORE_MECHANISM = {
     "none": "none",
     "client_dp": "gaussian",
-    "adaptive_dp": "gaussian",
     "global_dp": "gaussian",
     "instance": "gaussian",
     "joint": "gaussian",

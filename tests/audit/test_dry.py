@@ -27,7 +27,7 @@ def test_a_sound_mechanism_is_not_refuted_and_most_of_its_epsilon_is_seen(mechan
 
 # What a sound scheme is run as, beside its own defaults, and in how many rounds.
 SOUND_ONES = [
-    *((name, {}) for name in ("client_dp", "adaptive_dp", "global_dp", "instance")),
+    *((name, {}) for name in ("client_dp", "global_dp", "instance")),
     *((name, {}) for name in ("joint", "split", "nbafl", "dpfl_bnn")),
     ("client_dp", {"cohort": {"law": "fixed"}}),
     ("client_dp", {"denominator": "present"}),

@@ -33,7 +33,7 @@ def test_a_mechanism_is_audited_by_name(capsys):
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["adaptive_dp", "--set", "count_share=0.5"],
+        ["split", "--set", "clip_uploads=false"],
         ["client_dp", "--set", "cohort.law=fixed"],
         ["client_dp", "--set", "hooks.upload_noise_std=0.01"],
         ["none", "--set", "hooks.clip_upload.bound=0.5", "--set", "hooks.upload_noise_std=2"],

@@ -90,9 +90,6 @@ def kinds():
 
 
 MORE = {
-    "scheme": [
-        {"name": "adaptive_dp", "clip_l2": 1.0, "noise_multiplier": 1.0},
-    ],
     "model": [*({"name": name} for name in ("mlp", "softmax") if name in MODELS), {"module": "mine:Net"}],
     "cohort": [{"law": "fixed", "size": 2}, *({"law": law, "size": 1} for law in COHORTS if law == "spaced")],
     "dataset": [{"npz": "mine.npz", "sha256": "0" * 64}],

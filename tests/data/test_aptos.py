@@ -1,7 +1,5 @@
-import io
 import os
-import re
-import zipfile
+from types import SimpleNamespace
 
 import pytest
 from support.photos import lay
@@ -32,41 +30,47 @@ def test_the_first_500_rows_are_the_test_split(tmp_path):
     assert "503 rows: 500 test and 3 training images" in data.described("aptos", [str(path)])
 
 
-def test_without_a_mirror_kagglehub_downloads_and_unpacks_it(kaggle, tmp_path, capsys):
-    lay(tmp_path / "packed", 503, ".png")
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w") as archive:
-        for file in (tmp_path / "packed").rglob("*.*"):
-            archive.write(file, file.relative_to(tmp_path / "packed"))
-    kaggle.body = packed.getvalue()
+class Refusal(Exception):
+    """What kagglehub raises: an answer with a status, and words that may hold what nobody should see."""
+
+    def __init__(self, status):
+        super().__init__("hush-hush")
+        self.response = SimpleNamespace(status_code=status)
+
+
+def test_without_a_mirror_kagglehub_downloads_it(tmp_path, monkeypatch, capsys):
+    folder, asked = lay(tmp_path / "cache", 503), []
+
+    def download(competition):
+        print("of kagglehub")
+        asked.append(competition)
+        return str(folder)
+
+    monkeypatch.setattr("kagglehub.competition_download", download)
     (path,) = data.fetch_dataset("aptos", tmp_path / "resources", [])
-    assert data.photographs.load_manifest(path).folder.startswith(str(tmp_path / "cache"))
     assert len(data.photographs.load_manifest(path).images) == 503
-    assert len(kaggle.asked) == 1 and kaggle.asked[0].startswith("Basic")
-    assert capsys.readouterr().out == ""
+    assert asked == [photographs.COMPETITION] and capsys.readouterr().out == ""
 
 
 @pytest.mark.parametrize(
-    ("status", "words"),
-    [
-        (401, ["401", "credentials", "https://www.kaggle.com/settings", "KAGGLE_USERNAME", "kaggle.json"]),
-        (403, ["403", "rules", f"https://www.kaggle.com/competitions/{photographs.COMPETITION}/rules"]),
-        (500, ["answered 500"]),
-    ],
+    ("error", "found"),
+    [(Refusal(403), "HTTP 403"), (Refusal(401), "HTTP 401"), (ValueError("hush-hush"), "ValueError")],
+    ids=str,
 )
-def test_what_kaggle_refuses_is_one_line_that_says_what_to_do(status, words, kaggle, tmp_path):
-    kaggle.status = status
-    with pytest.raises(SourceError) as error:
-        photographs.find_aptos([], tmp_path)
-    said = str(error.value)
-    assert all(word in said for word in [*words, "FEDPRIV_MIRROR"]) and "\n" not in said
+def test_what_kaggle_refuses_is_one_line_that_says_what_to_do_and_no_word_of_its_own(
+    error, found, tmp_path, monkeypatch
+):
+    def refuse(_):
+        raise error
 
-
-def test_without_credentials_nobody_is_asked(nobody, tmp_path):
-    with pytest.raises(
-        SourceError, match=re.escape("Kaggle wants to know who asks; make a token on https://")
-    ):
+    monkeypatch.setattr("kagglehub.competition_download", refuse)
+    with pytest.raises(SourceError) as raised:
         photographs.find_aptos([], tmp_path)
+    said = str(raised.value)
+    words = [found, "KAGGLE_API_TOKEN", "kaggle.json", "FEDPRIV_MIRROR"]
+    words += ["https://www.kaggle.com/settings", f"competitions/{photographs.COMPETITION}/rules"]
+    assert all(word in said for word in words) and "\n" not in said
+    assert "hush" not in said and raised.value.__context__ is None
 
 
 @pytest.mark.parametrize(

@@ -104,27 +104,12 @@ def test_a_file_that_cannot_be_trained_on_is_refused_by_its_array(changes, said,
     assert not list(tmp_path.glob("resources/*"))
 
 
-@pytest.mark.parametrize("shape", [(3, 32, 30), (1, 12, 4), (64, 5, 5)])
-def test_channels_that_are_first_are_not_taken_for_last(shape, tmp_path):
-    assert len(taken(write(tmp_path / "mine.npz", **made(shape=shape)), tmp_path).y_test) == 6
-
-
 @pytest.mark.parametrize("content", [b"PAR1\x15\x04", pickle.dumps([1]), b"label,pixel0\n1,0\n"], ids=str)
 def test_a_file_that_is_no_npz_is_one_line(content, tmp_path):
     (tmp_path / "mine.npz").write_bytes(content)
     with pytest.raises(BadInput, match=r"mine\.npz: found an unreadable file \(no archive") as told:
         taken(tmp_path / "mine.npz", tmp_path)
     assert "pickled" not in str(told.value)
-
-
-def test_a_plan_of_many_runs_reads_a_file_of_data_once_and_a_changed_one_again(tmp_path, monkeypatch):
-    path, read = write(tmp_path / "mine.npz", **made()), []
-    of_file = hashlib.file_digest
-    monkeypatch.setattr(own.hashlib, "file_digest", lambda *of: read.append(1) or of_file(*of))
-    first = {own.Npz.model_validate({"npz": str(path)}).sha256 for _ in range(20)}
-    assert len(read) == len(first) == 1
-    path.write_bytes(path.read_bytes() + b"x")
-    assert own.Npz.model_validate({"npz": str(path)}).sha256 not in first and len(read) == 2
 
 
 def test_a_run_is_named_by_the_content_of_its_file_and_not_by_its_path(tmp_path):

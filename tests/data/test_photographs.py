@@ -79,39 +79,16 @@ RAMP = np.tile(np.linspace(0, 255, 64).astype(np.uint8), (48, 1))
 COLOUR = np.stack([RAMP, RAMP[::-1, ::-1], np.full_like(RAMP, 99)], axis=-1)
 
 
-def written(path, array, kind="PNG", mode=None):
-    """Save an array as an image of some mode, and return its path."""
-    found = Image.fromarray(array)
-    (found.convert(mode) if mode else found).save(path, kind)
-    return path
-
-
-TRANSPARENT = {bands: np.stack([0 * RAMP] * (bands - 1) + [RAMP], axis=-1) for bands in (2, 4)}
-
-
-@pytest.mark.parametrize(
-    ("array", "kind"),
-    [*((RAMP.astype(dtype), "TIFF") for dtype in (np.uint16, np.int32, np.float32))]
-    + [(array, "PNG") for array in TRANSPARENT.values()],
-)
-def test_more_than_8_bits_or_a_picture_in_the_alpha_channel_are_refused(array, kind, tmp_path):
+@pytest.mark.parametrize("array", [RAMP.astype(np.uint16), np.stack([0 * RAMP] * 3 + [RAMP], axis=-1)])
+def test_more_than_8_bits_or_a_picture_in_the_alpha_channel_are_refused(array, tmp_path):
+    Image.fromarray(array).save(tmp_path / "a.png")
     with pytest.raises(ValueError, match=r"^pixels of mode .*: give them 8 bits and a background"):
-        photographs.decoded(written(tmp_path / "a", array, kind))
+        photographs.decoded(tmp_path / "a.png")
 
 
-@pytest.mark.parametrize(("mode", "kind"), [("RGBA", "PNG"), ("L", "PNG"), ("CMYK", "TIFF"), ("P", "PNG")])
-def test_an_opaque_picture_is_the_same_in_every_mode(mode, kind, tmp_path):
-    array = RAMP if mode in ("L", "P") else COLOUR
-    found = np.asarray(photographs.decoded(written(tmp_path / "a", array, kind, mode)))
-    assert (found == (array if array.ndim == 3 else array[..., None])).all()
-
-
-@pytest.mark.parametrize("orientation", range(1, 9))
-def test_a_picture_is_turned_as_its_exif_says(orientation, tmp_path):
+def test_a_picture_is_turned_as_its_exif_says(tmp_path):
     exif, turned = Image.Exif(), Image.fromarray(COLOUR)
-    exif[0x0112] = orientation
+    exif[0x0112] = 6
     turned.save(tmp_path / "a.png", exif=exif)
-    ways = [None, 0, 3, 1, 5, 4, 6, 2]  # those of PIL.Image.Transpose: mirrored, half a turn, ...
-    way = ways[orientation - 1]
-    expected = turned if way is None else turned.transpose(Image.Transpose(way))
+    expected = turned.transpose(Image.Transpose.ROTATE_270)
     assert np.array_equal(photographs.decoded(tmp_path / "a.png"), expected)

@@ -48,17 +48,15 @@ def test_mirrors_are_asked_once_in_their_order_and_a_public_source_with_its_own_
 
 
 @pytest.mark.parametrize("faults", [["500", "500"], ["cut"]], ids=str)
-def test_a_server_that_fails_or_breaks_off_is_asked_again(faults, server, tmp_path):
+def test_a_server_that_fails_or_breaks_off_is_asked_again_three_times_at_most(faults, server, tmp_path):
     server.faults[PATH] = [*faults]
     assert fetch(tmp_path, server.url).read_bytes() == PACKED
     assert len(server.asked) == len(faults) + 1
-
-
-def test_of_a_server_that_always_breaks_off_nothing_is_taken(server, tmp_path):
-    server.faults[PATH] = ["cut", "cut", "cut"]
+    server.asked.clear()
+    server.faults[PATH] = ["cut"] * 3
     with pytest.raises(SourceError, match=f"{server.url}{PATH}: ChunkedEncodingError"):
-        fetch(tmp_path, server.url)
-    assert len(server.asked) == 3 and names(tmp_path) == []
+        fetch(tmp_path / "other", server.url)
+    assert len(server.asked) == 3 and names(tmp_path / "other") == []
 
 
 def test_what_a_server_says_is_shown_and_no_password_is_in_any_message(server, tmp_path, capsys):
@@ -70,15 +68,21 @@ def test_what_a_server_says_is_shown_and_no_password_is_in_any_message(server, t
     assert "hunter2" not in str(failed.value) + capsys.readouterr().err
 
 
-def test_a_wrong_file_names_itself_both_hashes_and_the_way_out_and_leaves_nothing(server, tmp_path):
-    server.files[PATH] = gzip.compress(b"something else")
+def test_a_wrong_file_names_itself_both_hashes_and_the_way_out_and_is_left_to_the_next_source(
+    server, tmp_path
+):
+    wrong = b"something else"
+    server.files["/bad" + PATH] = gzip.compress(wrong)
     with pytest.raises(SourceError) as error:
-        fetch(tmp_path, server.url)
+        fetch(tmp_path / "raw", f"{server.url}/bad")
     message = str(error.value)
     assert "toys/toy.gz" in message and "FEDPRIV_MIRROR" in message and "\n" not in message
-    assert RIGHT in message and hashlib.sha256(b"something else").hexdigest() in message
-    assert names(tmp_path) == []
-    assert len(server.asked) == 1
+    assert RIGHT in message and hashlib.sha256(wrong).hexdigest() in message
+    assert names(tmp_path / "raw") == [] and len(server.asked) == 1
+    (tmp_path / "cut/toys").mkdir(parents=True)
+    (tmp_path / "cut/toys/toy.gz").write_bytes(PACKED[:-20])
+    fetch(tmp_path / "raw", str(tmp_path / "cut"), f"{server.url}/bad", server.url)
+    assert names(tmp_path / "raw") == ["toy.gz"]
 
 
 ALSO = FILE._replace(also=("toys/toy", "Theirs/raw/toy"))
@@ -116,26 +120,6 @@ def test_without_a_network_one_line_lists_every_source_and_its_failure(tmp_path)
     assert f"{url}/mirror/toys/toy.gz: " in message and f"{url}/public/toy.gz: " in message
     assert message.count("Connection refused") == 2 and "`mirrors:`" in message and "\n" not in message
     assert names(tmp_path) == []
-
-
-def test_a_folder_without_the_file_or_with_a_wrong_one_leaves_it_to_the_next_source(server, tmp_path):
-    (tmp_path / "empty").mkdir()
-    (tmp_path / "bad" / "toys").mkdir(parents=True)
-    (tmp_path / "bad" / "toys" / "toy.gz").write_bytes(b"something else")
-    path = fetch(tmp_path / "raw", str(tmp_path / "empty"), str(tmp_path / "bad"), server.url)
-    assert path.read_bytes() == PACKED
-    assert names(tmp_path / "raw") == ["toy.gz"]
-
-
-@pytest.mark.parametrize("body", [b"something else", PACKED[:-20]])
-def test_of_a_wrong_or_damaged_file_nothing_is_left(body, server, tmp_path):
-    server.files[PATH] = body
-    (tmp_path / "bad/toys").mkdir(parents=True)
-    (tmp_path / "bad/toys/toy.gz").write_bytes(body)
-    for mirror in (server.url, str(tmp_path / "bad")):
-        with pytest.raises(SourceError, match="damaged gzip|" + RIGHT):
-            fetch(tmp_path / "raw", mirror)
-        assert names(tmp_path / "raw") == []
 
 
 @pytest.mark.parametrize("mirror", ["no/such/folder", "ftp://example.org/data"])
@@ -212,6 +196,9 @@ def test_a_file_that_no_longer_fits_its_record_is_fetched_again_and_only_what_fi
 def test_a_source_that_has_changed_is_an_error_with_both_hashes_and_the_way_out(server, tmp_path):
     server.files[OF_TOY] = TOY
     fetch(tmp_path, server.url, file=NO_HASH).unlink()
+    server.files[OF_TOY] = b"<html>not found</html>"  # is seen at a glance
+    with pytest.raises(SourceError, match="found sha256"):
+        fetch(tmp_path, server.url, file=NO_HASH)
     server.files[OF_TOY] = OTHER
     with pytest.raises(SourceError) as error:
         fetch(tmp_path, server.url, file=NO_HASH)
@@ -222,14 +209,7 @@ def test_a_source_that_has_changed_is_an_error_with_both_hashes_and_the_way_out(
     assert fetch(tmp_path, server.url, file=NO_HASH).read_bytes() == OTHER
 
 
-def test_a_page_in_place_of_the_file_is_neither_kept_nor_recorded(server, tmp_path):
-    server.files[OF_TOY] = b"<html>not found</html>"
-    with pytest.raises(SourceError, match="found no toy, allowed: a toy"):
-        fetch(tmp_path, server.url, file=NO_HASH)
-    assert names(tmp_path) == []
-
-
-@pytest.mark.parametrize("damage", [b"", b"\xff", HASH[:-1].encode()])
+@pytest.mark.parametrize("damage", [b"", HASH[:-1].encode()])
 def test_a_damaged_record_is_bad_input_naming_it(damage, server, tmp_path):
     server.files[OF_TOY] = TOY
     fetch(tmp_path, server.url, file=NO_HASH)

@@ -104,16 +104,10 @@ def test_the_play_without_indents_is_read_as_it_is_and_a_poem_has_no_roles():
     assert found["THE COMEDY OF ERRORS", "MERCHANT"] == ["I am his brother.", ""]
 
 
-def test_ends_of_lines_and_several_spaces_are_one_space():
-    assert spelt(draw_shakespeare.coded(["a  b,", "   c"])) == "a b, c "
-
-
-def test_a_character_that_leaf_does_not_know_is_the_first_one():
-    assert draw_shakespeare.coded(["é"]).tolist() == [0, 1]
-
-
-def test_the_alphabet_is_that_of_leaf():
+def test_text_is_coded_by_the_alphabet_of_leaf_and_ends_of_lines_and_several_spaces_are_one_space():
     assert len(set(draw_shakespeare.ALPHABET)) == len(draw_shakespeare.ALPHABET) == 80
+    assert spelt(draw_shakespeare.coded(["a  b,", "   c"])) == "a b, c "
+    assert draw_shakespeare.coded(["é"]).tolist() == [0, 1]  # what LEAF does not know is the first
 
 
 def test_an_example_is_the_80_characters_before_a_place_and_that_of_the_place():
@@ -131,13 +125,6 @@ def test_an_example_is_the_80_characters_before_a_place_and_that_of_the_place():
         whole = "".join(spelt(found.x_train[row])[0] for row in mine) + spelt(found.x_train[mine[-1]])[1:]
         assert whole + spelt([found.y_train[mine[-1]]]) == text[: len(mine) + 80]
     assert len(found.owner) == len(found.y_train) and set(found.owner) == {0, 1}
-
-
-def test_no_tested_example_shares_an_input_with_a_trained_one():
-    ((windows, trained),) = draw_shakespeare.examples({("p", "r"): [f"{n:04}" for n in range(400)]})
-    first_tested = trained + draw_shakespeare.LENGTH - 1
-    assert first_tested + 1 > trained - 1 + draw_shakespeare.LENGTH
-    assert windows.shape == (400 * 5 - 80, 81)
 
 
 def test_roles_that_say_little_are_left_out():

@@ -14,15 +14,13 @@ import numpy as np
 import pytest
 from support.child import live
 from support.fault import at_call, die
-from support.small import ACCOUNT, DECLARED, READERS, RESULTS, TRAIN, as_bytes, render, state_in, trained_in
+from support.small import ACCOUNT, READERS, TRAIN, as_bytes, render, state_in, trained_in
 
 from fedpriv import partition
 from fedpriv.cli import app
 from fedpriv.data import arrays
 from fedpriv.data.characters import idx
 from fedpriv.errors import BadInput
-from fedpriv.report.paper import write_figures, write_tables
-from fedpriv.report.results import SCHEMAS
 from fedpriv.store import npz
 from fedpriv.store.files import Broken, check_seal
 
@@ -137,15 +135,3 @@ def test_a_damaged_run_is_not_accounted_and_nothing_is_rendered_from_it(name, tr
     with pytest.raises(BadInput, match=r"out"):
         render()
     assert not list(trained.glob("results/*"))
-
-
-@pytest.mark.parametrize("name", SCHEMAS)
-def test_nothing_is_rendered_from_damaged_tables_of_results(name, undisturbed, folder):
-    RESULTS.mkdir()
-    for table in SCHEMAS:
-        shutil.copy(undisturbed / RESULTS / f"{table}.parquet", RESULTS)
-    flip(RESULTS / f"{name}.parquet")
-    for write, declared in ((write_tables, DECLARED), (write_figures, DECLARED.figures)):
-        with pytest.raises(BadInput, match=rf"{name}\.parquet"):
-            write(RESULTS, declared)
-    assert {path.stem for path in RESULTS.iterdir()} == {*SCHEMAS}

@@ -42,7 +42,7 @@ WARNED = [  # and the round that is saved
     (by(SIGTERM, "train: in the midst of a round, at its measurements", measuring, 4), 4),
     (by(SIGUSR2, "train: in the last round", a_round, 5), 5),
 ]
-TWICE = Fault("SIGTERM", "train: twice within a second", partial(a_round, 3, die_twice))
+TWICE = Fault("SIGTERM", "train: twice", partial(a_round, 3, die_twice))
 ACCOUNTING = [
     in_writing("account: by the kernel, in the midst of writing the ledger", 999),
     by(SIGTERM, "account: the ledger written but not yet named", at_rename, "ledger.parquet"),

@@ -12,7 +12,7 @@ from torch.nn import functional as F
 from fedpriv.config.run import Run
 from fedpriv.errors import BadInput
 from fedpriv.frozen import parse
-from fedpriv.local.client import Client, ClientState, Task, batches, initial_optimizer_state
+from fedpriv.local.client import Client, Task, batches, initial_client_state
 from fedpriv.local.work import FedAvg, Speed
 from fedpriv.mechanisms.clipping import Bounded
 from fedpriv.models.base import initial_weights, layout, unflatten
@@ -29,7 +29,7 @@ NETS = {
     "local": Bnn(widths=(4, 3, 5), bn="local", binarise_input=False),
     "none": Bnn(widths=(4, 3, 5), bn="none"),
     "stochastic": Bnn(widths=(4, 3, 5), sign="stochastic"),
-    # With these widths threads leave a client's steps to the engine in C (tests/test_small_net.py).
+    # With these widths threads leave a client's steps to the engine in C.
     "engine": Bnn(widths=(16, 16, 5)),
     "engine_stochastic": Bnn(widths=(16, 16, 5), sign="stochastic"),
 }
@@ -48,7 +48,7 @@ def clients(flat, stochastic):
     for client, (size, end) in enumerate(zip(SIZES, ends, strict=True)):
         moved = flat + 0.1 * torch.randn(len(flat), generator=torch.Generator().manual_seed(client))
         moved = torch.where(flat == 1, flat, moved)  # the affine maps and variances stay as they were
-        kept = ClientState(moved, initial_optimizer_state(moved))
+        kept = initial_client_state(moved)
         drawn = np.random.default_rng(7 + client) if stochastic else None
         rows = np.arange(end - size, end)
         found.append(Client(rows, np.random.default_rng(client), signs=drawn, kept=kept))
@@ -131,7 +131,7 @@ def test_a_backend_trains_persistent_binary_clients_as_a_loop_in_float64_does(mo
         assert float(((client.kept.weights - kept).abs() > 1e-3).double().mean()) < 0.02
         assert float((row[:bits] != expected[:bits]).double().mean()) < 0.02
         assert set(row[:bits].unique().tolist()) == {-1.0, 1.0}
-        assert client.kept.memory.steps.item() == 3
+        assert client.kept.steps.item() == 3
 
 
 def test_parameters_lie_in_the_order_in_which_they_are_handled():

@@ -1,10 +1,7 @@
 """Files made to run code, to fill the memory or to lead elsewhere, through every reader that there is."""
 
-import hashlib
 import os
 import pickle
-import struct
-import zipfile
 
 import numpy as np
 import pandas as pd
@@ -17,10 +14,9 @@ from fedpriv.account import Deltas
 from fedpriv.account.runs import account
 from fedpriv.cli import app
 from fedpriv.config import plan
-from fedpriv.data import arrays, photographs, source
-from fedpriv.data.features import backbone, extract
+from fedpriv.data import arrays
 from fedpriv.errors import BadInput
-from fedpriv.store import npz, parquet, summary
+from fedpriv.store import parquet
 from fedpriv.store.files import OPEN, check_seal, seal
 from fedpriv.train import checkpoint
 
@@ -86,30 +82,6 @@ def test_a_state_to_resume_from_is_not_unpickled(write, bomb, tmp_path):
     assert checkpoint.load_state(path, "identity", "engine", torch.device("cpu")) is None
 
 
-def test_finished_batches_are_not_unpickled(bomb, tmp_path):
-    np.save(tmp_path / "000000.npy", np.array([bomb], dtype=object))
-    assert extract.load_part(tmp_path, 0, 1) is None
-
-
-def test_weights_from_elsewhere_are_not_unpickled(bomb, tmp_path, monkeypatch):
-    """The hash in a name is only eight digits: a file that has them need not be theirs."""
-    monkeypatch.setattr(torch.hub, "get_dir", lambda: str(tmp_path))
-    made = torch_file(tmp_path / "made", bomb, ["fc.weight"])
-    name = f"resnet50-{hashlib.sha256(made.read_bytes()).hexdigest()[:8]}.pth"
-    (tmp_path / "checkpoints").mkdir()
-    made.rename(tmp_path / "checkpoints" / name)
-    monkeypatch.setattr(backbone.WEIGHTS.value, "url", f"https://example.org/{name}")
-    with pytest.raises(source.SourceError, match=r"backbone: imagenet: no weights"):
-        backbone.imagenet()
-
-
-def test_a_pickle_in_place_of_a_parquet_or_json_file_is_bad_input(bomb, tmp_path):
-    path = bare_pickle(tmp_path / "file", bomb, ["round"])
-    for load in (parquet.load_frame, summary.load_summary, photographs.load_manifest):
-        with pytest.raises(BadInput, match=r"file: found"):
-            load(path)
-
-
 @pytest.mark.parametrize("tag", ["apply:os.mkdir", "new:os.mkdir"])
 def test_a_yaml_file_makes_no_objects(tag, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
@@ -119,22 +91,6 @@ def test_a_yaml_file_makes_no_objects(tag, tmp_path, monkeypatch, capsys):
     assert app.main(["run", "evil.yaml", "--paper", "p", "--run", "r", "--out", "out"]) == 2
     assert len(capsys.readouterr().err.splitlines()) == 1
     assert [path.name for path in tmp_path.iterdir()] == ["evil.yaml"]
-
-
-def header(shape, dtype="<f8"):
-    """Return the bytes of an npy file that declares a shape and has a few bytes."""
-    text = repr({"descr": dtype, "fortran_order": False, "shape": shape}).encode().ljust(117) + b"\n"
-    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text + bytes(64)
-
-
-@pytest.mark.parametrize("shape", [(2**50,), (2**62, 2**62), (-1,), (2**20, 2**30)])
-def test_arrays_that_declare_more_than_they_have_are_bad_input(shape, tmp_path):
-    with zipfile.ZipFile(tmp_path / "arrays.npz", "w") as archive:
-        archive.writestr("x.npy", header(shape))
-    with pytest.raises(BadInput, match=r"arrays\.npz: found"):
-        npz.load_npz(tmp_path / "arrays.npz", ("x",))
-    (tmp_path / "000000.npy").write_bytes(header(shape))
-    assert extract.load_part(tmp_path, 0, 1) is None
 
 
 NAMES = ["../evil", "/evil", "..", "", "a\n", "a b", "A", "ä", "$(touch evil)"]

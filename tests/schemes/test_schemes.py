@@ -12,7 +12,6 @@ from fedpriv.frozen import parse
 from fedpriv.mechanisms.clipping import Bounded, clip
 from fedpriv.mechanisms.sampling import Fixed, Full, Poisson
 from fedpriv.schemes import SCHEMES
-from fedpriv.schemes.adaptive_dp import AdaptiveDP
 from fedpriv.schemes.base import NoPrivacy, RoundContext
 from fedpriv.schemes.client_dp import ClientDP
 from fedpriv.schemes.dpfl_bnn import DpflBnn
@@ -27,7 +26,6 @@ BUDGET = {"epsilon": 8.0, "delta": 1e-3}
 SCHEME = {
     "none": NoPrivacy(),
     "client_dp": ClientDP(clip_l2=0.7, noise_multiplier=2.0),
-    "adaptive_dp": AdaptiveDP(clip_l2=0.7, noise_multiplier=2.0),
     "global_dp": GlobalDP(clip="median", noise_multiplier=2.0, budget=BUDGET),
     "instance": Instance(clip_l2=0.7, noise_multiplier=2.0),
     "joint": Joint(clip_l2=0.7, noise_multiplier=2.0),
@@ -36,13 +34,14 @@ SCHEME = {
     "nbafl": NbAFL(epsilon=10, constant=1, weight_clip=0.7, scaling="paper", clip="norm"),
 }
 if "dp_ftrl" in SCHEMES:  # where fedpriv-studies is installed
-    SCHEME["dp_ftrl"] = SCHEMES["dp_ftrl"](name="dp_ftrl", clip_l2=0.7, noise_multiplier=2.0)
+    for name in ("adaptive_dp", "dp_ftrl"):
+        SCHEME[name] = SCHEMES[name](name=name, clip_l2=0.7, noise_multiplier=2.0)
 # These get updates that the clients have bounded already, or bits.
 BOUNDED_BY_CLIENTS = ("instance", "joint", "split", "dpfl_bnn")
 
 
 def now(round=1, expected=30.0, clients=8, tensors=(40,)):
-    sizes, memory = torch.full((clients,), 50).numpy(), SCHEME["adaptive_dp"].memory(40)
+    sizes, memory = torch.full((clients,), 50).numpy(), {"clip_l2": torch.tensor([0.7], dtype=torch.float64)}
     return RoundContext(round, 10, 100, expected, sizes, 50, tensors, Streams(0, "test"), memory=memory)
 
 

@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from fedpriv.local import threads
-from fedpriv.local.client import Client, ClientResults, ClientState, OptimizerState, Task
+from fedpriv.local.client import Client, ClientResults, ClientState, Task
 from fedpriv.local.stacks import GpuBackend
 from fedpriv.local.threads import CpuBackend
 from fedpriv.local.work import Speed
@@ -31,8 +31,7 @@ def without_kernels(task: Task, speed: Speed) -> CpuBackend:
 
 def moved(kept: ClientState) -> ClientState:
     """Return what a client has kept, copied to DEVICE."""
-    memory = (part.to(DEVICE, copy=True) for part in vars(kept.memory).values())
-    return ClientState(kept.weights.to(DEVICE, copy=True), OptimizerState(*memory))
+    return ClientState(*(part.to(DEVICE, copy=True) for part in kept))
 
 
 class Stacked(GpuBackend):
@@ -48,9 +47,8 @@ class Stacked(GpuBackend):
         found = super().train_clients(work, flat.to(DEVICE), there, *others, **more)
         for client, worked in zip(clients, there, strict=True):
             if client.kept and worked.kept:
-                client.kept.weights.copy_(worked.kept.weights)
-                for name, part in vars(client.kept.memory).items():
-                    part.copy_(getattr(worked.kept.memory, name))
+                for own, part in zip(client.kept, worked.kept, strict=True):
+                    own.copy_(part)
         here = {name: part.cpu() for name, part in found._asdict().items() if isinstance(part, torch.Tensor)}
         return found._replace(**here)
 

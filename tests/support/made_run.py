@@ -66,9 +66,6 @@ WEIGHTS = {
 BY_SCHEME = {  # what makes of RUN one run of each scheme
     "none": {"scheme": "none"},
     "client_dp": {},
-    "adaptive_dp": {
-        "scheme": {"name": "adaptive_dp", "clip_l2": 0.5, "noise_multiplier": 1.0, "count_share": 0.1}
-    },
     "global_dp": {
         "scheme": {
             "name": "global_dp",
@@ -88,6 +85,9 @@ BY_SCHEME = {  # what makes of RUN one run of each scheme
     "dpfl_bnn": BINARY,
 }
 if "dp_ftrl" in SCHEMES:  # where fedpriv-studies is installed
+    BY_SCHEME["adaptive_dp"] = {
+        "scheme": {"name": "adaptive_dp", "clip_l2": 0.5, "noise_multiplier": 1.0, "count_share": 0.1}
+    }
     BY_SCHEME["dp_ftrl"] = {
         "scheme": {"name": "dp_ftrl", "clip_l2": 0.5, "noise_multiplier": 1.0, "matrix": "banded"},
         "cohort": {"law": "spaced", "size": 3},

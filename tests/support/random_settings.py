@@ -19,7 +19,7 @@ EXAMPLES, BATCH = 6, 3
 SERVER = ("client_dp", "global_dp")
 CLIENTS = ("instance", "joint", "split")
 KINDS = (*SERVER, "joint", "joint topped up", "split", "split unclipped", "instance", "nbafl", "none")
-KINDS += ("adaptive_dp", "nbafl unequal", "falling")
+KINDS += ("nbafl unequal", "falling", *(name for name in ("adaptive_dp",) if name in SCHEMES))
 
 
 class Falling(ClientDP):

@@ -59,7 +59,7 @@ def test_an_average_is_evaluated_and_saved_and_moves_nothing_else(files, tmp_pat
     assert not torch.equal(*models)
 
 
-@pytest.mark.parametrize("scheme", ["none", "adaptive_dp", "joint", "nbafl"])
+@pytest.mark.parametrize("scheme", ["none", "global_dp", "joint", "nbafl"])
 def test_a_run_of_any_scheme_may_have_any_optimiser_and_its_facts_of_privacy_stay(scheme, files, tmp_path):
     run = RUN | BY_SCHEME[scheme] | {"rounds": 2}
     out = [

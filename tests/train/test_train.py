@@ -1,7 +1,5 @@
-import errno
 import json
 import math
-import os
 from importlib.metadata import version
 
 import numpy as np
@@ -157,29 +155,6 @@ def test_a_run_whose_weights_are_no_longer_finite_ends_as_diverged(files, tmp_pa
     told, trace = summary.load_summary(out / "summary.json"), pd.read_parquet(out / "trace.parquet")
     assert 0 < told["diverged"] < 9 and told["rounds"] == told["diverged"] == len(trace)
     assert told["test_accuracy"] is None and np.isnan(trace["test_accuracy"].iloc[-1])
-
-
-def test_a_run_directory_has_one_process_at_a_time(files, tmp_path):
-    with (
-        checkpoint.exclusive(tmp_path / "run/resume/state.safetensors"),
-        pytest.raises(BadInput, match="found another process that trains in it"),
-    ):
-        go(RUN, files, tmp_path / "run")
-    assert go(RUN, files, tmp_path / "run").is_dir()
-    assert not (tmp_path / "run/resume/lock").exists()
-
-
-@pytest.mark.parametrize("number", [errno.ENOLCK, errno.EIO])
-def test_a_lock_that_cannot_be_had_is_named(number, tmp_path, monkeypatch):
-    def refused(*_):
-        raise OSError(number, os.strerror(number))
-
-    monkeypatch.setattr("fcntl.flock", refused)
-    with (
-        pytest.raises(BadInput, match=rf"resume/lock: {os.strerror(number)}, allowed: .* with locks"),
-        checkpoint.exclusive(tmp_path / "run/resume/state.safetensors"),
-    ):
-        pass
 
 
 def test_a_lock_that_a_machine_without_locks_left_is_named_with_who_made_it(tmp_path, monkeypatch):

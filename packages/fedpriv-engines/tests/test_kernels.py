@@ -13,7 +13,7 @@ pytest.importorskip("triton", reason="PyTorch for CPUs alone brings no Triton")
 from fedpriv_engines.adam import adam  # noqa: E402
 from fedpriv_engines.convolution import convolution  # noqa: E402
 
-from fedpriv.local.client import OptimizerState, optimise  # noqa: E402
+from fedpriv.local.client import ClientState, optimise  # noqa: E402
 from fedpriv.local.work import FedAvg  # noqa: E402
 from fedpriv.models import layers  # noqa: E402
 
@@ -115,7 +115,7 @@ def test_a_step_of_adam_is_that_of_the_optimiser(before):
     parts[2] = parts[2].square()
     steps = torch.tensor([before, before + 1, before + 5])
     right = [one.clone() for one in parts]
-    optimise(work, right[0], [right[3]], OptimizerState(right[1], right[2], steps.clone()))
+    optimise(work, ClientState(*right[:3], steps.clone()), [right[3]])
     found = [one.to(DEVICE) for one in parts]
     counts = (steps + 1).double()[:, None]
     rate, whole = (0.1 / (1 - 0.8**counts)).float(), (1 - 0.95**counts).float()

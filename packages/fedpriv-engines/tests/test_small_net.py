@@ -7,7 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import torch
 from fedpriv_engines import native
-from fedpriv_engines.native.steps import Adam, SmallNet, small_logits, train_small
+from fedpriv_engines.cpu import step_engine
+from fedpriv_engines.native.steps import CLASSES, Adam, SmallNet, small_logits, train_small
 from small_net_oracle import (
     FLOAT,
     NETS,
@@ -150,8 +151,6 @@ def arguments() -> dict:
 @pytest.mark.parametrize(
     ("name", "changes"),
     [
-        ("hidden", {"net": SmallNet(0, 10)}),
-        ("norm", {"net": FLOAT._replace(norm=True)}),
         ("images", {"images": torch.zeros(8, 27, 28, dtype=torch.uint8)}),
         ("labels", {"labels": torch.full((8,), 10)}),
         ("rows", {"rows": torch.arange(-1, 7)}),
@@ -168,3 +167,9 @@ def test_what_c_would_misread_is_refused_by_name(name, changes):
     train_small(**arguments())
     with pytest.raises(ValueError, match=f"^{name}: found .*, allowed "):
         train_small(**{**arguments(), **changes})
+
+
+def test_of_more_classes_than_c_has_room_for_there_is_no_engine():
+    read = torch.uint8, (28, 28)
+    assert step_engine(("small_net", 4, CLASSES), read)
+    assert step_engine(("small_net", 4, CLASSES + 1), read) is None

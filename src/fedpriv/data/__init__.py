@@ -103,7 +103,7 @@ def prepare_arrays(dataset: own.Named, resources: Path, mirrors: Sequence[str]) 
         return own.write_own_arrays(dataset, resources)
     wanted, path = dataset_named(dataset), prepared(dataset, resources)
     if isinstance(wanted, Dataset):
-        if not path.exists() or not arrays.names_its_data(path):
+        if not path.exists():
             fetch_dataset(dataset, resources, mirrors)
             decode(dataset, resources)
     elif not path.exists():

@@ -168,24 +168,12 @@ def save(path: Path, arrays: Arrays) -> Path:
 
 def load(path: Path) -> Arrays:
     """Read what `save` wrote; anything else, among it arrays of another name, is BadInput naming the file."""
-    older = {OF: np.array(""), "owner_test": NOBODY}  # what files of older versions lack
+    older = {"owner_test": NOBODY}  # what files of older versions lack
     names = (*Arrays._fields, OF)
     found: dict[str, Any] = dict(zip(names, npz.load_npz(path, names, older), strict=True))
-    of = found.pop(OF)
-    if str(of) != path.stem:
-        raise BadInput(
-            f"{path}: found the arrays of {of or 'data that it does not name'}, allowed: of {path.stem}; "
-            "delete it and rerun"
-        )
-    arrays = Arrays(**found | {"classes": int(found["classes"]), "note": str(found["note"])})
-    if wrong := problem(arrays):
-        raise BadInput(f"{path}: found {wrong}; delete it and rerun")
-    return arrays
-
-
-def names_its_data(path: Path) -> bool:
-    """Say if a file of arrays names its data: older ones do not."""
-    return bool(npz.load_all(path, "arrays", only=(OF,)))
+    if (of := str(found.pop(OF))) != path.stem:
+        raise BadInput(f"{path}: found the arrays of {of}, allowed: of {path.stem}; delete it and rerun")
+    return Arrays(**found | {"classes": int(found["classes"]), "note": str(found["note"])})
 
 
 def hold_out(arrays: Arrays, count: int, rng: np.random.Generator) -> Arrays:

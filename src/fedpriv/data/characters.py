@@ -178,8 +178,6 @@ def examples(data: bytes, count: int) -> tuple[np.ndarray, np.ndarray]:
 
 def rows(path: Path) -> Iterator[tuple[Any, Any, Any]]:
     """Yield client_id, data and num_examples by ascending client_id; a damaged file is BadInput naming it."""
-    if not path.exists():
-        raise BadInput(f"{path}: found no such file, allowed: a file that was fetched")
     if wrong := problem(path):
         raise BadInput(f"{path}: {wrong}; {WAY_OUT}")
     try:

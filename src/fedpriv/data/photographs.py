@@ -314,28 +314,22 @@ def fingerprint(image: Image) -> str:
 COMPETITION = "aptos2019-blindness-detection"
 
 
-def mirrored_folder(name: str, mirrors: Sequence[str]) -> Path | None:
-    """Return the first folder `<mirror>/<name>` (or a mirror of that name), or None.
+def find_aptos(mirrors: Sequence[str], own: Path) -> Path:
+    """Return the folder of the photographs: a mirror's, or what kagglehub has downloaded or downloads now.
 
-    A mirror that is no folder is BadInput, and so is a found folder without train.csv.
+    That is the first folder `<mirror>/aptos`, or a mirror of that name. A mirror that is no folder is
+    BadInput, and so is a found folder without train.csv.
     """
     for mirror in mirrors:
         if is_url(mirror):
-            aside(f"{name}: {mirror} is passed over: photographs are read from folders")
+            aside(f"aptos: {mirror} is passed over: photographs are read from folders")
             continue
         place = folder_of(mirror)
-        for folder in (place / name, *([place] if place.resolve().name == name else [])):
+        for folder in (place / "aptos", *([place] if place.resolve().name == "aptos" else [])):
             if (folder / "train.csv").is_file():
                 return folder
             if folder.is_dir() and folder != place:
                 raise BadInput(f"{folder}: found no train.csv, allowed: train.csv and train_images/")
-    return None
-
-
-def find_aptos(mirrors: Sequence[str], own: Path) -> Path:
-    """Return the folder of the photographs: a mirror's, or what kagglehub has downloaded or downloads now."""
-    if folder := mirrored_folder("aptos", mirrors):
-        return folder
     return source.competition("aptos", COMPETITION)
 
 

@@ -15,8 +15,8 @@ import re
 import shutil
 import time
 import zlib
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager, redirect_stdout
+from collections.abc import Sequence
+from contextlib import redirect_stdout
 from pathlib import Path
 
 from fedpriv.data.arrays import Dataset, RawFile
@@ -33,37 +33,24 @@ CREDENTIALS = (
 def competition(name: str, competition: str) -> Path:
     """Return kagglehub's folder of the competition's files, downloading what is not there yet.
 
-    Raises SourceError: without credentials, when they or the competition's rules are not accepted, when
-    Kaggle cannot be reached. Credentials are read by kagglehub alone, and no word of its own is passed on:
-    what it prints and raises may hold them.
+    Raises SourceError that says what Kaggle wants. Credentials are read by kagglehub alone, and no word of
+    its own is passed on: what it prints and raises may hold them.
     """
     aside(f"{name}: from the Kaggle competition {competition}")
     with redirect_stdout(io.StringIO()):
         import kagglehub
-        from kagglehub.exceptions import KaggleApiHTTPError, UnauthenticatedError
 
         try:
             return Path(kagglehub.competition_download(competition))
-        except UnauthenticatedError:
-            reason = f"Kaggle wants to know who asks; {CREDENTIALS}"
-        except KaggleApiHTTPError as error:
-            status = error.response.status_code if error.response is not None else "an error"
-            reason = f"Kaggle answered {status}"
-            if status == 401:
-                reason += f": it does not accept these credentials; {CREDENTIALS}"
-            if status == 403:
-                reason += (
-                    ": the rules of the competition are not accepted yet (or the account is not verified by "
-                    f"phone); accept them and rerun: https://www.kaggle.com/competitions/{competition}/rules"
-                )
-        except ValueError as error:  # a kaggle.json that is none, a token that is no header
-            reason = f"the Kaggle credentials cannot be used ({type(error).__name__}); {CREDENTIALS}"
         except Exception as error:
-            reason = f"Kaggle cannot be reached, or the download broke off ({cause(error)})"
+            status = getattr(getattr(error, "response", None), "status_code", None)
+            reason = f"HTTP {status}" if status else cause(error)
     # Outside of `except`, so that no traceback leads back to kagglehub's words.
     raise SourceError(
-        f"{name}: {reason}. Or put train.csv and train_images/ into a folder {name}, and set FEDPRIV_MIRROR, "
-        "or `mirrors:` in the config, to the folder that holds it"
+        f"{name}: Kaggle gave nothing ({reason}). It wants to know who asks (401): {CREDENTIALS}; and its "
+        f"rules accepted (403): https://www.kaggle.com/competitions/{competition}/rules. Or put train.csv "
+        f"and train_images/ into a folder {name}, and set FEDPRIV_MIRROR, or `mirrors:` in the config, to "
+        "the folder that holds it"
     )
 
 
@@ -72,9 +59,8 @@ def cause(error: BaseException) -> str:
     root = error
     while root.__context__:
         root = root.__context__
-    return type(error).__name__ + (
-        f": {root.strerror}" if isinstance(root, OSError) and root.strerror else ""
-    )
+    words = f": {root.strerror}" if isinstance(root, OSError) and root.strerror else ""
+    return type(error).__name__ + words
 
 
 CHUNK = 2**20  # bytes of a download that are kept at once
@@ -129,31 +115,18 @@ def places(dataset: Dataset, file: RawFile, mirrors: Sequence[str]) -> list[str]
     return found + [base + file.name for base in dataset.public]
 
 
-@contextmanager
-def unpacked(path: Path) -> Generator[io.BufferedIOBase]:
-    """Open a gzip file, or a file that some server unpacked under way.
-
-    A gzip that ends early or is damaged is a ValueError saying so.
-    """
-    with path.open("rb") as file:
-        packed = file.read(2) == b"\x1f\x8b"
+def decompressed(path: Path) -> bytes:
+    """Return the bytes of a file, those of a gzip decompressed; a damaged one is a ValueError saying so."""
+    content = path.read_bytes()
     try:
-        with gzip.open(path) if packed else path.open("rb") as file:
-            yield file
+        return gzip.decompress(content) if content.startswith(b"\x1f\x8b") else content
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise ValueError(f"a damaged gzip file ({error})") from error
 
 
-def decompressed(path: Path) -> bytes:
-    """Return the bytes of a file, those of a gzip decompressed."""
-    with unpacked(path) as file:
-        return file.read()
-
-
 def digest(path: Path) -> str:
-    """Return the sha256 of a file's decompressed bytes; a damaged gzip is a ValueError saying so."""
-    with unpacked(path) as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()  # pyright: ignore[reportArgumentType]
+    """Return the sha256 of a file's decompressed bytes."""
+    return hashlib.sha256(decompressed(path)).hexdigest()
 
 
 def record_of(target: Path) -> Path:

@@ -86,10 +86,11 @@ networks](papers/dpfl_bnn2023.md), [NbAFL](papers/nbafl.md), [Global DP](papers/
 """
 # Element -> the rooms, or packages, whose code decides it.
 ELEMENTS = {
-    "Data and clients": ("../../packages/fedpriv-studies/src", "data", "partition"),
+    "Data and clients": ("data", "partition"),
     "Models and local training": ("models", "local", "train"),
     "Sampling, clipping and noise": ("schemes", "mechanisms"),
     "Accounting": ("account", "audit"),
+    "The package fedpriv-studies": ("../../packages/fedpriv-studies/src",),
 }
 
 
@@ -118,7 +119,7 @@ def hours_page(root: Path) -> str:
     spent: dict[tuple[str, str], list[tuple[float, bool]]] = {}
     for path in stored_files(root / REFERENCE):
         run = rundir.stored_summary(path)
-        environment, seconds = run["environment"], float(sum(rundir.column(path, "seconds")))
+        environment, seconds = run["environment"], float(run["seconds"])
         runs = spent.setdefault((run["paper"], environment["hardware"]), [])
         runs.append((seconds, uncommitted(environment.get("code", ""))))
     parts = [head(["paper", *NUMBERS, "hardware"], NUMBERS)]

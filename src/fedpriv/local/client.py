@@ -33,19 +33,19 @@ if TYPE_CHECKING:
 Pieces = Sequence[torch.Tensor]  # `[..., d_i]`, which one after the other are a flat tensor `[..., d]`
 
 
-@dataclass
-class OptimizerState:
-    """What an optimiser remembers of weights `[..., d]`: two moments, and its steps so far `[...]`, int64."""
+class ClientState(NamedTuple):
+    """What a client changes in place: weights `[..., d]`, its optimiser's two moments, its steps so far."""
 
+    weights: torch.Tensor
     first: torch.Tensor
     second: torch.Tensor
-    steps: torch.Tensor
+    steps: torch.Tensor  # [...], int64
 
 
-def initial_optimizer_state(weights: torch.Tensor) -> OptimizerState:
-    """Return the memory before the first step."""
+def initial_client_state(weights: torch.Tensor) -> ClientState:
+    """Return the state before the first step from `weights`, which are not copied."""
     steps = torch.zeros(weights.shape[:-1], dtype=torch.int64, device=weights.device)
-    return OptimizerState(torch.zeros_like(weights), torch.zeros_like(weights), steps)
+    return ClientState(weights, torch.zeros_like(weights), torch.zeros_like(weights), steps)
 
 
 def add_penalty(
@@ -64,28 +64,28 @@ def add_penalty(
     return [whole]
 
 
-def optimise(work: FedAvg, weights: torch.Tensor, gradient: Pieces, memory: OptimizerState) -> None:
-    """Take one optimiser step in place, elementwise on flat weights `[..., d]`.
+def optimise(work: FedAvg, state: ClientState, gradient: Pieces) -> None:
+    """Take one optimiser step in place, elementwise.
 
     Piece by piece: to put the gradient of a large network together costs more than the step.
     """
     sizes = [one.shape[-1] for one in gradient]
-    parts = weights.split(sizes, dim=-1)
+    parts = state.weights.split(sizes, dim=-1)
     if work.optimizer == "sgd":
         if work.momentum:
-            kept = memory.first.split(sizes, dim=-1)
+            kept = state.first.split(sizes, dim=-1)
             gradient = [one.mul_(work.momentum).add_(new) for one, new in zip(kept, gradient, strict=True)]
         for part, one in zip(parts, gradient, strict=True):
             part.add_(one, alpha=-work.learning_rate)
         return
     # Adam (Kingma and Ba, 2015, algorithm 1)
-    (one, two), memory.steps = work.adam_betas, memory.steps.add_(1)
-    steps = memory.steps.double()[..., None]
+    one, two = work.adam_betas
+    steps = state.steps.add_(1).double()[..., None]
     rate, whole = (work.learning_rate / (1 - one**steps)).float(), (1 - two**steps).float()
-    if weights.device.type == "cuda" and (engine := kernels()):
-        engine.adam(weights, memory.first, memory.second, gradient[0], rate, whole, (one, two))
+    if steps.device.type == "cuda" and (engine := kernels()):
+        engine.adam(*state[:3], gradient[0], rate, whole, (one, two))
         return
-    moments = (memory.first.split(sizes, dim=-1), memory.second.split(sizes, dim=-1))
+    moments = (state.first.split(sizes, dim=-1), state.second.split(sizes, dim=-1))
     for part, first, second, new in zip(parts, *moments, gradient, strict=True):
         first.lerp_(new, 1 - one)
         second.mul_(two).addcmul_(new, new, value=1 - two)
@@ -177,13 +177,6 @@ class Task:
         """Return the upload after local steps from `sent` to `weights` `[..., d]`: these, or the change."""
         used = self.effective(weights, uniforms)
         return used if send_weights else used - sent
-
-
-class ClientState(NamedTuple):
-    """What a persistent client goes on from, changed in place by its work: weights `[d]` and memory."""
-
-    weights: torch.Tensor
-    memory: OptimizerState
 
 
 class Client(NamedTuple):

@@ -7,7 +7,6 @@ it weighs as much as any other, however long it is. Labels that are `IGNORED` co
 from __future__ import annotations
 
 import inspect
-import sys
 from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
@@ -99,12 +98,10 @@ Name = Annotated[str, Field(pattern=f"^({'|'.join(LOSSES)}|{PATH})$")]
 @cache
 def loaded(path: str) -> Each:
     """Return the function that an import path `package.file:function` names; it is not called here."""
-    allowed = "a function of outputs and labels"
-    found: Any = imported("loss", path, allowed, "FUNCTION")
-    of_python = getattr(found, "__module__", "").partition(".")[0] in sys.stdlib_module_names
-    if not inspect.isfunction(found) or of_python:
-        what = "of Python's own library" if of_python else f"a {type(found).__name__}"
-        raise BadInput(f"loss: found {path}, {what}, allowed: {allowed}")
+    found: Any = imported("loss", path, "FUNCTION")
+    if not inspect.isfunction(found):
+        what = f"a {type(found).__name__}"
+        raise BadInput(f"loss: found {path}, {what}, allowed: a function of outputs and labels")
     return found
 
 

@@ -18,12 +18,11 @@ from fedpriv.local.client import (
     ClientResults,
     ClientState,
     LocalEngine,
-    OptimizerState,
     Task,
     add_penalty,
     as_read,
     collect_results,
-    initial_optimizer_state,
+    initial_client_state,
     optimise,
     update_running_statistics,
 )
@@ -264,24 +263,18 @@ class GpuBackend(LocalEngine):
         return sent, sent, losses, private
 
     def _start(self, flat: torch.Tensor, clients: Sequence[Client]) -> ClientState:
-        """Return the state that the clients start from, stacked: weights `[c, d]` and memories."""
-        weights = flat.expand(len(clients), -1).clone()
-        if clients[0].kept is None:
-            return ClientState(weights, initial_optimizer_state(weights))
+        """Return the state that the clients start from, stacked."""
         every = [client.kept for client in clients if client.kept]
-        memories = [one.memory for one in every]
-        parts = ((getattr(memory, name) for memory in memories) for name in ("first", "second", "steps"))
-        return ClientState(
-            torch.stack([one.weights for one in every]), OptimizerState(*map(torch.stack, map(list, parts)))
-        )
+        if not every:
+            return initial_client_state(flat.expand(len(clients), -1).clone())
+        return ClientState(*map(torch.stack, map(list, zip(*every, strict=True))))
 
     def _remember(self, kept: ClientState, clients: Sequence[Client]) -> None:
         """Give every persistent client what is its own of `kept`."""
         for row, client in enumerate(clients):
             if client.kept:
-                client.kept.weights.copy_(kept.weights[row])
-                for name in ("first", "second", "steps"):
-                    getattr(client.kept.memory, name).copy_(getattr(kept.memory, name)[row])
+                for own, part in zip(client.kept, kept, strict=True):
+                    own.copy_(part[row])
 
     def _padded(self, drawn: Sequence[torch.Tensor | None], steps: int) -> torch.Tensor | None:
         """Return the clients' uniforms `[c, steps + 1, d]`; those of an upload are always the last."""
@@ -298,7 +291,7 @@ class GpuBackend(LocalEngine):
         for _ in range(work.steps or 0):
             private, losses = self._private(private_gradient, kept.weights, clients)
             steps.append(private)
-            optimise(work, kept.weights, [torch.stack([one.noisy for one in private])], kept.memory)
+            optimise(work, kept, [torch.stack([one.noisy for one in private])])
         return losses, [list(client) for client in zip(*steps, strict=True)]
 
     def _steps(
@@ -320,12 +313,11 @@ class GpuBackend(LocalEngine):
             gradients, loss, learned = self._gradients(used, x, y, weight)
             # A client that has finished stays as it is, whatever its optimiser would do without a gradient.
             active = torch.tensor([len(one) > 0 for one in now], device=self.device)
-            parts, before = (weights, *vars(kept.memory).values()), weights[:, running]
-            held = [] if all(map(len, now)) else [part.clone() for part in parts]
-            whole = add_penalty(work, [gradients], weights, flat, running)
-            optimise(work, weights, whole, kept.memory)
+            before = weights[:, running]
+            held = [] if all(map(len, now)) else [part.clone() for part in kept]
+            optimise(work, kept, add_penalty(work, [gradients], weights, flat, running))
             update_running_statistics(self.task, weights, before, learned)
-            for part, old in zip(parts, held, strict=True) if held else ():
+            for part, old in zip(kept, held, strict=True) if held else ():
                 part.copy_(part.where(active.view(-1, *[1] * (part.dim() - 1)), old))
             losses = loss.where(active, losses)
         return losses

@@ -27,7 +27,7 @@ from fedpriv.local.client import (
     add_penalty,
     as_read,
     collect_results,
-    initial_optimizer_state,
+    initial_client_state,
     optimise,
     update_running_statistics,
 )
@@ -315,7 +315,7 @@ class CpuBackend(LocalEngine):
         update: torch.Tensor,
         clean: torch.Tensor,
     ) -> tuple[float, list[Gradient]]:
-        kept = client.kept or ClientState(flat.clone(), initial_optimizer_state(flat))
+        kept = client.kept or initial_client_state(flat.clone())
         uniforms, private = None, []
         if private_gradient:
             loss, private = self._private_steps(work, private_gradient, kept, client)
@@ -334,7 +334,7 @@ class CpuBackend(LocalEngine):
         for _ in range(work.steps or 0):
             one, loss = self._private(private_gradient, kept.weights, client)
             private.append(one)
-            optimise(work, kept.weights, [one.noisy], kept.memory)
+            optimise(work, kept, [one.noisy])
         return loss, private
 
     def _steps(
@@ -356,6 +356,6 @@ class CpuBackend(LocalEngine):
             used = self.task.effective(weights, None if uniforms is None else uniforms[step])
             before, here = weights[running], torch.from_numpy(batch)
             gradient, loss, found = self._gradient(engine, used, here, len(here), leaves)
-            optimise(work, weights, add_penalty(work, gradient, weights, flat, running), kept.memory)
+            optimise(work, kept, add_penalty(work, gradient, weights, flat, running))
             update_running_statistics(self.task, weights, before, found)
         return loss

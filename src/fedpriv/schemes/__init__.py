@@ -1,7 +1,6 @@
 """The schemes by name; to add one, write its file and its line here."""
 
 from fedpriv.registry import Registry
-from fedpriv.schemes.adaptive_dp import AdaptiveDP
 from fedpriv.schemes.base import NoPrivacy, Scheme
 from fedpriv.schemes.client_dp import ClientDP
 from fedpriv.schemes.dpfl_bnn import DpflBnn
@@ -17,7 +16,6 @@ SCHEMES: Registry[type[Scheme]] = Registry(
     {
         "none": NoPrivacy,
         "client_dp": ClientDP,
-        "adaptive_dp": AdaptiveDP,
         "global_dp": GlobalDP,
         "instance": Instance,
         "joint": Joint,

@@ -14,9 +14,9 @@ from pyarrow import parquet
 from fedpriv.errors import BadInput
 from fedpriv.store import files
 from fedpriv.store.files import writing
+from fedpriv.store.summary import remedy_of
 
 SOURCES, MAKER = "made_from", "by"
-REMEDY = "delete it and rerun"
 
 
 def save_frame(frame: pd.DataFrame, path: Path, sources: Iterable[Path] = (), made_with: str = "") -> Path:
@@ -49,23 +49,16 @@ def load_frame(
     columns: Iterable[str] = (),
     allowed: str = "a finished run",
     only: list[str] | None = None,
-    remedy: str = REMEDY,
 ) -> pd.DataFrame:
     """Read a file that must have `columns`; a missing, damaged or foreign one is BadInput naming it.
 
     With `only` no other columns are read.
     """
-    with sealed_file(path, allowed, remedy):
+    with sealed_file(path, allowed):
         frame = pd.read_parquet(path, columns=only)
     if missing := [name for name in columns if name not in frame]:
         raise BadInput(f"{path}: found no column {missing[0]}, allowed: the columns that the workflow writes")
     return frame
-
-
-def column(path: Path, name: str, allowed: str = "a finished run", remedy: str = REMEDY) -> list[Any]:
-    """Return one column of a file, quickly: of a file of runs nothing else is unpacked."""
-    with sealed_file(path, allowed, remedy):
-        return parquet.read_table(path, columns=[name]).column(name).to_pylist()
 
 
 def length(path: Path) -> int:
@@ -73,9 +66,9 @@ def length(path: Path) -> int:
     return int(parquet.read_metadata(path).num_rows)
 
 
-def metadata_text(path: Path, key: str, allowed: str, remedy: str = REMEDY) -> str:
+def metadata_text(path: Path, key: str, allowed: str) -> str:
     """Text under a key of a file's metadata; a file that is not whole is BadInput naming it."""
-    with sealed_file(path, allowed, remedy):
+    with sealed_file(path, allowed):
         metadata = parquet.read_metadata(path).metadata or {}
     if key.encode() not in metadata:
         raise BadInput(f"{path}: found nothing that is called {key}, allowed: {allowed}")
@@ -83,7 +76,7 @@ def metadata_text(path: Path, key: str, allowed: str, remedy: str = REMEDY) -> s
 
 
 @contextmanager
-def sealed_file(path: Path, allowed: str, remedy: str = REMEDY) -> Generator[None]:
+def sealed_file(path: Path, allowed: str = "a finished run") -> Generator[None]:
     """Check the seal of a file that is read in the block; what goes wrong is BadInput naming it."""
     try:
         files.check_seal(path)
@@ -92,8 +85,8 @@ def sealed_file(path: Path, allowed: str, remedy: str = REMEDY) -> Generator[Non
         raise BadInput(f"{path}: found no such file, allowed: {allowed}") from None
     # What pyarrow raises on bytes that are no parquet is one of these.
     except (OSError, ValueError, pa.ArrowException) as error:
-        reason = str(error).splitlines()[0]
-        raise BadInput(f"{path}: found an unreadable file ({reason}), allowed: {allowed}; {remedy}") from None
+        found = f"found an unreadable file ({str(error).splitlines()[0]})"
+        raise BadInput(f"{path}: {found}, allowed: {allowed}; {remedy_of(path)}") from None
 
 
 def changed_source(path: Path) -> str:

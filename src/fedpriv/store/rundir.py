@@ -29,11 +29,10 @@ from pyarrow.types import is_list
 from fedpriv.errors import BadInput
 from fedpriv.store import files, npz, parquet, summary
 from fedpriv.store.files import writing
-from fedpriv.store.summary import DISTANCES, FILES, RUNS, STORED, SUMMARY, TRACE
+from fedpriv.store.summary import DISTANCES, FILES, RUNS, STORED, SUMMARY, TRACE, remedy_of
 from fedpriv.trace import COLUMNS, MEASURED, is_read, own_columns
 
 SAMPLED = "distances_"  # before the names of arrays
-ALLOWED_STORED = "a stored run"
 # What two summaries of the same run agree on; all else is measured, or said by the preset.
 SAME = (
     "run",
@@ -99,20 +98,9 @@ def read_stored(path: Path) -> Stored:
     return Stored(stored_summary(path), stored_trace(path), stored_distances(path))
 
 
-def remedy_of(path: Path) -> str:
-    """Remedy for a stored run that is not as it was stored: it comes with the code."""
-    return f"`git checkout -- {path}` brings it back"
-
-
 def metadata_mapping(path: Path, key: str) -> dict[str, Any]:
-    """Return the mapping under a key of a stored run's metadata; anything else is BadInput naming it."""
-    text = parquet.metadata_text(path, key, ALLOWED_STORED, remedy_of(path))
-    try:
-        if isinstance(found := json.loads(text), dict):
-            return found
-    except (ValueError, RecursionError):
-        pass
-    raise BadInput(f"{path}: {key}: found no JSON object, allowed: {ALLOWED_STORED}; {remedy_of(path)}")
+    """Return the mapping under a key of a stored run's metadata."""
+    return json.loads(parquet.metadata_text(path, key, "a stored run"))
 
 
 def stored_summary(path: Path) -> dict[str, Any]:
@@ -120,18 +108,11 @@ def stored_summary(path: Path) -> dict[str, Any]:
     return metadata_mapping(path, "summary")
 
 
-def column(path: Path, name: str) -> list[Any]:
-    """Return one column of the trace of a stored run, in a millisecond."""
-    if (constant := metadata_mapping(path, "trace").get(name)) is not None:
-        return [constant] * parquet.length(path)
-    return parquet.column(path, name, ALLOWED_STORED, remedy_of(path))
-
-
 def stored_columns(path: Path) -> dict[str, np.ndarray]:
     """Return the columns of the trace of a stored run, each of its type."""
     constants = metadata_mapping(path, "trace")
     only = [name for name, value in constants.items() if value is None]
-    frame = parquet.load_frame(path, allowed=ALLOWED_STORED, only=only, remedy=remedy_of(path))
+    frame = parquet.load_frame(path, only=only)
     known, rounds = COLUMNS | own_columns(constants.get("mechanism", "")), parquet.length(path)
 
     def typed(name: str, value: Any) -> np.ndarray:
@@ -154,14 +135,11 @@ def stored_distances(path: Path) -> dict[str, np.ndarray]:
     """Return the sampled distances of a stored run; those of pairs that older ones have are passed over."""
     shapes = {name: shape for name, shape in metadata_mapping(path, "distances").items() if is_read(name)}
     only = [SAMPLED + name for name in shapes]
-    frame = parquet.load_frame(path, allowed=ALLOWED_STORED, only=only, remedy=remedy_of(path))
-    try:
-        return {
-            name: np.concatenate(list(frame[SAMPLED + name])).astype(dtype).reshape(shape)
-            for name, (dtype, shape) in shapes.items()
-        }
-    except (TypeError, ValueError) as error:
-        raise BadInput(f"{path}: found other distances than it says ({error}); {remedy_of(path)}") from None
+    frame = parquet.load_frame(path, only=only)
+    return {
+        name: np.concatenate(list(frame[SAMPLED + name])).astype(dtype).reshape(shape)
+        for name, (dtype, shape) in shapes.items()
+    }
 
 
 def same_run(one: Stored, other: Stored) -> bool:
@@ -176,7 +154,6 @@ def same_run(one: Stored, other: Stored) -> bool:
 
 
 RESUME = "resume"  # the folder that no workflow knows
-ALLOWED_PART = "the {} that a run wrote"
 
 
 class RunDir:
@@ -224,14 +201,14 @@ class RunDir:
         self._check_summary()
         if self.stored:
             return stored_trace(self.stored)
-        return parquet.load_frame(self.path / TRACE, allowed=ALLOWED_PART.format("trace"))
+        return parquet.load_frame(self.path / TRACE, allowed="the trace that a run wrote")
 
     def distances(self) -> dict[str, np.ndarray]:
         """Return the sampled distances."""
         self._check_summary()
         if self.stored:
             return stored_distances(self.stored)
-        found = npz.load_all(self.path / DISTANCES, ALLOWED_PART.format("distances"))
+        found = npz.load_all(self.path / DISTANCES, "the distances that a run wrote")
         return {name: array for name, array in found.items() if is_read(name)}
 
     def ledger(self, columns: Iterable[str]) -> pd.DataFrame:
@@ -293,37 +270,18 @@ class RunDir:
                 )
 
     def _check(self, facts: Mapping[str, Any]) -> None:
-        """Raise BadInput unless identity, config, accuracy, rounds and other files are of one run."""
+        """Raise BadInput unless identity, config and the other files are of one run."""
         where = self.stored or self.path / SUMMARY
-        remedy = remedy_of(where) if self.stored else "delete the run and train it again"
-
-        def refused(found: str, allowed: str) -> BadInput:
-            return BadInput(f"{where}: found {found}, allowed: {allowed}; {remedy}")
-
-        try:
-            wanted, known = summary.identity(facts), facts["identity"]
-            end = facts["test_accuracy"], facts["rounds"]
-            seals: dict[str, str] = dict(facts.get("seals", {}))
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise refused(f"no summary of a run ({error!r})", "what training writes") from None
-        if known != wanted:
-            raise refused(f"identity {known}", f"{wanted}, that of the run, seed and config in it")
-        for name, of_run in seals.items():
+        if (wanted := summary.identity(facts)) != (known := facts["identity"]):
+            raise BadInput(
+                f"{where}: found identity {known}, allowed: {wanted}, that of the run, seed and config in "
+                f"it; {remedy_of(where)}"
+            )
+        for name, of_run in facts.get("seals", {}).items():
             if (path := self.path / name).exists() and files.seal_of(path) != of_run:
                 raise BadInput(
                     f"{path}: found a file of another run than {SUMMARY} beside it, allowed: what training "
-                    f"wrote with that; {remedy}"
-                )
-        trace = self.sources[0]
-        if trace.exists():
-            reader = column if self.stored else parquet.column
-            accuracies = reader(trace, "test_accuracy")
-            last = accuracies[-1] if accuracies and accuracies[-1] == accuracies[-1] else None
-            last = None if facts.get("diverged") else last
-            if end != (last, len(accuracies)):
-                raise refused(
-                    f"accuracy {end[0]} after {end[1]} rounds",
-                    f"{last} after {len(accuracies)}, as in {trace}",
+                    "wrote with that; delete the run and train it again"
                 )
 
 
@@ -365,8 +323,6 @@ def run_directory(path: Path) -> Generator[Path]:
 
 def keep_outputs(out: Path, kept: Path) -> None:
     """Keep the files of a finished run: a workflow removes its outputs before it runs a job again."""
-    if any((kept / name).exists() and not files.seal_of(kept / name) for name in FILES):
-        return  # somebody's own
     kept.mkdir(parents=True, exist_ok=True)
     for name in FILES:
         (kept / name).unlink(missing_ok=True)

@@ -22,6 +22,13 @@ def stored_path(reference: Path, paper: str, run: str, seed: int | str, identity
     return reference / RUNS / paper / run / f"seed{seed}-{identity}.parquet"
 
 
+def remedy_of(path: Path) -> str:
+    """Remedy for a file of ours that is not as it was written: a stored run comes with the code."""
+    return (
+        f"`git checkout -- {path}` brings it back" if STORED.fullmatch(path.name) else "delete it and rerun"
+    )
+
+
 def stored_files(reference: Path, paper: str = "*") -> list[Path]:
     """Return the files of all stored runs of a paper, or of every one."""
     found = sorted(reference.glob(f"{RUNS}/{paper}/*/seed*-*.parquet"))
@@ -65,14 +72,10 @@ def load_summary(path: Path) -> dict[str, Any]:
     """Summary that was written; a missing, damaged or foreign file is BadInput naming it."""
     try:
         check_seal(path)
-        found = json.loads(path.read_text(encoding="utf-8"))
+        return json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise BadInput(f"{path}: found no such file, allowed: a finished run") from None
-    except (OSError, ValueError, RecursionError) as error:
+    except (OSError, ValueError) as error:
         raise BadInput(
-            f"{path}: found no summary of a run ({error}), allowed: what training writes; "
-            "delete the run and train it again"
+            f"{path}: found no summary of a run ({error}), allowed: what training writes; delete it and rerun"
         ) from None
-    if not isinstance(found, dict):
-        raise BadInput(f"{path}: found no summary of a run, allowed: what training writes")
-    return found

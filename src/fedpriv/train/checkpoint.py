@@ -16,13 +16,12 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
 from fedpriv.errors import BadInput
-from fedpriv.local.client import ClientState, OptimizerState
-from fedpriv.store.files import MARK, OPEN, Broken, check_seal, remove_torn, seal, writing
+from fedpriv.local.client import ClientState
+from fedpriv.store.files import OPEN, Broken, check_seal, remove_torn, seal, writing
 from fedpriv.trace import is_read
 from fedpriv.train.record import RoundState
 
 SAMPLES, CLIENTS, MEMORY = "samples.", "clients.", "memory."  # before the names of their tensors
-HEAD_BYTES = 8  # bytes of a safetensors file before its JSON
 OPTIONAL = ("second", "average")  # tensors that not every state has
 
 
@@ -63,8 +62,7 @@ def save_state(path: Path, identity: str, engine: str, state: RoundState) -> Non
     """Write the state atomically into one file; `engine` says what has computed it."""
     tensors = {"flat": state.flat.cpu(), "velocity": state.velocity.cpu()}
     if state.clients:
-        parts = {"weights": state.clients.weights, **vars(state.clients.memory)}
-        tensors |= {CLIENTS + name: part.cpu() for name, part in parts.items()}
+        tensors |= {CLIENTS + name: part.cpu() for name, part in state.clients._asdict().items()}
     found = {name: getattr(state, name) for name in OPTIONAL}
     tensors |= {name: one.cpu() for name, one in found.items() if one is not None}
     tensors |= {MEMORY + name: part for name, part in state.memory.items()}
@@ -79,51 +77,36 @@ def save_state(path: Path, identity: str, engine: str, state: RoundState) -> Non
         seal(temporary)
 
 
-def load_state(
-    path: Path, identity: str, engine: str, device: torch.device, first: RoundState | None = None
-) -> RoundState | None:
-    """Return the saved state, or None if there is none, or it is damaged, or not of the sizes of the `first`.
+def load_state(path: Path, identity: str, engine: str, device: torch.device) -> RoundState | None:
+    """Return the saved state, or None if there is none, or it is damaged.
 
     Raises BadInput if it is the state of another config, or another engine has computed it: what came of both
-    would be the result of neither. So does what is no state at all.
+    would be the result of neither.
     """
-    if not path.exists():
+    metadata = sealed_metadata(path)
+    if not metadata:
         return None
-    try:
-        metadata = sealed_metadata(path)
-        if (other := metadata.get("identity")) != identity:
-            raise BadInput(
-                f"{path}: found the saved state of another config, {other}, allowed: {identity}; go on with "
-                "that config, or move or delete the file to start over"
-            )
-        if (computed := metadata["engine"]) != engine:
-            raise BadInput(
-                f"{path}: found a state computed by {computed}, allowed: by {engine}, which is here; go on "
-                "where that engine is, or delete the file to start over"
-            )
-        state = read_state(path, json.loads(metadata["book"]), device)
-    except BadInput:
-        raise
-    except (SafetensorError, OSError, KeyError, TypeError, ValueError):
-        return None
-    sizes = [(one.flat.shape, one.velocity.shape, one.clients is None) for one in (state, first or state)]
-    return state if sizes[0] == sizes[1] and state.round == len(state.rows) > 0 else None
+    if (other := metadata["identity"]) != identity:
+        raise BadInput(
+            f"{path}: found the saved state of another config, {other}, allowed: {identity}; go on with "
+            "that config, or move or delete the file to start over"
+        )
+    if (computed := metadata["engine"]) != engine:
+        raise BadInput(
+            f"{path}: found a state computed by {computed}, allowed: by {engine}, which is here; go on "
+            "where that engine is, or delete the file to start over"
+        )
+    return read_state(path, json.loads(metadata["book"]), device)
 
 
 def sealed_metadata(path: Path) -> dict[str, str]:
-    """Return the metadata of a state; a damaged one is Broken, what nobody saved as one BadInput."""
+    """Return the metadata of a state; none where there is no state, or a damaged one."""
     try:
         check_seal(path)
-    except Broken:
-        content = path.read_bytes() if path.is_file() else b"a folder or a device"
-        # Of a state that is cut or of which a bit flipped, its mark or the head of its format is left.
-        if len(content) > HEAD_BYTES and content[HEAD_BYTES : HEAD_BYTES + 1] != b"{" and MARK not in content:
-            raise BadInput(
-                f"{path}: found no state of a run, allowed: one; move it away or delete it"
-            ) from None
-        raise
-    with safe_open(path, framework="pt") as file:
-        return file.metadata() or {}
+        with safe_open(path, framework="pt") as file:
+            return file.metadata() or {}
+    except (SafetensorError, OSError, Broken):
+        return {}
 
 
 def read_state(path: Path, book: dict[str, Any], device: torch.device) -> RoundState:
@@ -149,14 +132,13 @@ def read_state(path: Path, book: dict[str, Any], device: torch.device) -> RoundS
         ends = np.cumsum([math.prod(shape) for shape in shapes])[:-1]
         parts = np.split(values[name], ends)
         samples[name] = [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
-    clients = ClientState(held.pop("weights"), OptimizerState(**held)) if held else None
+    clients = ClientState(**held) if held else None
     state = flat, velocity, book["round"], list(book["rows"]), samples, memory
     return RoundState(*state, clients=clients, **optional)
 
 
 def remove_state(path: Path, identity: str) -> None:
     """Remove the state of a finished run, and what a killed writer may have left of one; no other's."""
-    with suppress(SafetensorError, OSError, ValueError):
-        if path.exists() and sealed_metadata(path).get("identity") == identity:
-            path.unlink()
+    if sealed_metadata(path).get("identity") == identity:
+        path.unlink()
     remove_torn(path)

@@ -84,14 +84,6 @@ def pairs(loss: Loss, scores: torch.Tensor, outputs: torch.Tensor, labels: torch
             yield (truth[counts] == 1).cpu().numpy(), column[counts].cpu().numpy()
 
 
-def accuracy_by_owner(
-    loss: Loss, outputs: torch.Tensor, labels: torch.Tensor, owners: torch.Tensor
-) -> np.ndarray:
-    """Accuracy of every owner `[owners]` on the test examples `[n]` that are its own."""
-    every = [owners == owner for owner in owners.unique()]
-    return np.array([accuracy(loss, outputs[own], labels[own]) for own in every])
-
-
 def label_mask(labels: torch.Tensor) -> torch.Tensor:
     """Mask of the labels that count: of examples that have one, all."""
     return labels != IGNORED if labels.dim() > 1 else torch.ones_like(labels, dtype=torch.bool)
@@ -160,7 +152,8 @@ def evaluate_weights(
         asked = [name for name in how.metrics if name in METRICS]
         values |= {f"test_{name}": METRICS[name](loss, outputs, labels) for name in asked}
         if of_owners := [name for name in how.metrics if name in OF_OWNERS]:
-            by_owner = accuracy_by_owner(loss, outputs, labels, owners)
+            every = [owners == owner for owner in owners.unique()]
+            by_owner = np.array([accuracy(loss, outputs[own], labels[own]) for own in every])
             values |= {f"test_{name}": float(OF_OWNERS[name](by_owner)) for name in of_owners}
     return values
 

@@ -20,16 +20,12 @@ from fedpriv.streams import Streams
 
 
 def prepare(run: Run, resources: Path, mirrors: Sequence[str], speed: Speed) -> Path:
-    """Return the file of the run's arrays, resources/<arrays_id>.npz, making what is not there yet.
-
-    Older arrays, which do not say of which data they are, are made again; features take hours and stay.
-    """
+    """Return the file of the run's arrays, resources/<arrays_id>.npz, making what is not there yet."""
     out = resources / f"{arrays_id(run)}.npz"
-    if out.exists() and (run.model.features or arrays.names_its_data(out)):
-        return out
-    made = data.prepare_arrays(run.dataset, resources, mirrors)
-    if made != out and not out.exists():
-        write_features(run, made, out, speed)
+    if not out.exists():
+        made = data.prepare_arrays(run.dataset, resources, mirrors)
+        if made != out:
+            write_features(run, made, out, speed)
     return out
 
 
@@ -56,15 +52,6 @@ def arrays_for(run: Run, path: Path) -> arrays.Arrays:
     if not run.validation:
         return found
     return arrays.hold_out(found, run.validation, Streams(0, run.data).numpy("validation"))
-
-
-def normalise_features(run: Run, found: arrays.Arrays, streams: Streams) -> arrays.Arrays:
-    """Return the arrays with features as the model reads them: by private statistics, if it asks for any.
-
-    They are those of the training split, and what they cost stands in the trace. Features change in place.
-    """
-    run.model.normalise(found.x_train, found.x_test, streams)
-    return found
 
 
 def partition_for(run: Run, found: arrays.Arrays, seed: int) -> partition.Partition:

@@ -7,7 +7,6 @@ and the loop stops.
 
 from __future__ import annotations
 
-import os
 import signal
 import threading
 import time
@@ -32,38 +31,33 @@ from fedpriv.store.rundir import RESUME, RunDir, keep_outputs, restore_outputs
 from fedpriv.streams import Streams
 from fedpriv.train import checkpoint, probes, record
 from fedpriv.train.evaluate import evaluate, test_split
-from fedpriv.train.inputs import arrays_for, load_partition, normalise_features
+from fedpriv.train.inputs import arrays_for, load_partition
 from fedpriv.train.record import initial_state
 from fedpriv.train.round import run_round
 
 # Slurm sends what one asks for and, before it preempts, the first; Grid Engine sends the others.
 WARNINGS = (signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
-ONE = 1.0  # seconds in which several signals are one warning, that came in more than one way
 
 
 @contextmanager
 def catch_warnings() -> Generator[Callable[[], int]]:
     """Catch warnings in the block; yield what says which signal was the first, 0 as long as there was none.
 
-    Another signal, a second after the first or later, ends the process at once, as all of them do before
-    and after the block. A signal for which somebody else has a handler, or that is ignored, is left to
-    that; so are all of them outside of the main thread, where Python has no handlers.
+    Before and after the block each ends the process at once. A signal for which somebody else has a handler,
+    or that is ignored, is left to that; so are all of them outside of the main thread, where Python has no
+    handlers.
     """
-    first: list[tuple[int, float]] = []
+    heard: list[int] = []
 
     def hear(number: int, _: FrameType | None) -> None:
-        if not first:
-            first.append((number, time.monotonic()))
-        elif time.monotonic() - first[0][1] >= ONE:
-            signal.signal(number, signal.SIG_DFL)
-            os.kill(os.getpid(), number)
+        heard.append(number)
 
     here = threading.current_thread() is threading.main_thread()
     caught = [one for one in WARNINGS if here and signal.getsignal(one) == signal.SIG_DFL]
     for number in caught:
         signal.signal(number, hear)
     try:
-        yield lambda: first[0][0] if first else 0
+        yield lambda: heard[0] if heard else 0
     finally:
         for number in caught:
             signal.signal(number, signal.SIG_DFL)
@@ -134,7 +128,8 @@ def train(
     # 2. What it trains on. Buffers are kept before the first tensor is made.
     keep_buffers()
     streams = Streams(seed, name, run.secure_noise)
-    data = normalise_features(run, arrays_for(run, arrays_path), streams)
+    data = arrays_for(run, arrays_path)
+    run.model.normalise(data.x_train, data.x_test, streams)
     clients = load_partition(run, data, seed, partition_path)
     holders = clients.holders(data.content)
     device = select_device(speed.device)
@@ -145,7 +140,7 @@ def train(
     with checkpoint.exclusive(saved), local_engine(task, speed) as engine:
         test = test_split(run.evaluation, device, data)
         first = initial_state(run, task, streams, clients.clients)
-        state = checkpoint.load_state(saved, identity, engine.name, device, first) or first
+        state = checkpoint.load_state(saved, identity, engine.name, device) or first
         if state.round:
             aside(f"{name} seed {seed}: {state.round} of {rounds} rounds were saved, the training goes on")
         with progress(f"{name} seed {seed}", state.round, rounds) as report, catch_warnings() as warning:

@@ -15,7 +15,7 @@ from safetensors.torch import save_file
 from fedpriv import partition
 from fedpriv.config.run import RESULTS_VERSION, Probe, Run
 from fedpriv.data.arrays import Arrays
-from fedpriv.local.client import ClientState, Task, initial_optimizer_state
+from fedpriv.local.client import ClientState, Task, initial_client_state
 from fedpriv.mechanisms.gaussian import pad_rounds
 from fedpriv.schemes.base import Memory
 from fedpriv.store import npz, parquet, summary
@@ -63,8 +63,7 @@ def initial_state(run: Run, task: Task, streams: Streams, clients: int) -> Round
     protected = task.layout.protected
     state = RoundState(flat, torch.zeros_like(flat[:protected]), memory=run.scheme.memory(protected))
     if run.local.keeps_clients:
-        weights = flat.repeat(clients, 1)
-        state.clients = ClientState(weights, initial_optimizer_state(weights))
+        state.clients = initial_client_state(flat.repeat(clients, 1))
     return state
 
 

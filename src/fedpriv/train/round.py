@@ -10,7 +10,7 @@ import torch
 
 from fedpriv import partition
 from fedpriv.config.run import Run, Server
-from fedpriv.local.client import Client, ClientState, LocalEngine, OptimizerState
+from fedpriv.local.client import Client, ClientState, LocalEngine
 from fedpriv.mechanisms.gaussian import sample_positions
 from fedpriv.models.base import Layout
 from fedpriv.schemes.base import RoundContext
@@ -23,11 +23,7 @@ from fedpriv.train.record import RoundState
 
 def client_state(everyone: ClientState, client: int, copied: bool) -> ClientState:
     """State of one client, as views of what everyone has, or copied."""
-    weights, *memory = (
-        part[client].clone() if copied else part[client]
-        for part in (everyone.weights, *vars(everyone.memory).values())
-    )
-    return ClientState(weights, OptimizerState(*memory))
+    return ClientState(*(part[client].clone() if copied else part[client] for part in everyone))
 
 
 def receive_broadcast(run: Run, state: RoundState, layout: Layout) -> None:

@@ -73,11 +73,11 @@ class SmallSteps(NamedTuple):
 
     def take(self, asked: Steps) -> float:
         """Take the steps, in place; return the loss on the last mini-batch."""
-        work, memory = asked.work, asked.kept.memory
-        before = int(memory.steps)
-        memory.steps += len(asked.plan)
+        work, kept = asked.work, asked.kept
+        before = int(kept.steps)
+        kept.steps.add_(len(asked.plan))
         how = steps.Adam(work.learning_rate, *work.adam_betas, work.proximal, work.clip_gradient or 0.0)
-        state = asked.kept.weights, memory.first, memory.second, before
+        state = kept.weights, kept.first, kept.second, before
         drawn = None if asked.uniforms is None else asked.uniforms[:-1]
         return steps.train_small(self.net, *asked.batches, *state, how, asked.start, drawn)
 
@@ -93,4 +93,5 @@ def step_engine(told: Engine | None, read: Read) -> MlpSteps | SmallSteps | None
     arguments: Any = told[1:]
     if told[0] == "mlp":
         return MlpSteps(steps.MlpNet(*arguments))
-    return SmallSteps(steps.SmallNet(*arguments))
+    net = steps.SmallNet(*arguments)
+    return SmallSteps(net) if net.classes <= steps.CLASSES else None

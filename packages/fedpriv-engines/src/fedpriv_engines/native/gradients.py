@@ -36,6 +36,32 @@ def check_range(name: str, numbers: torch.Tensor, low: int, high: int) -> None:
         raise ValueError(f"{name}: found {found}, allowed are {low} to {high}")
 
 
+def logits_of(
+    function: Any,
+    net: ctypes.Structure,
+    inputs: torch.Tensor,
+    example: tuple[tuple[int, ...], torch.dtype],
+    weights: torch.Tensor,
+    size: int,
+    classes: int,
+) -> torch.Tensor:
+    """Return the logits `[n, classes]` that a function in C finds of inputs `[n, ...]`, each as `example`.
+
+    Weights `[size]` float32. Raises ValueError for what C would misread, and MemoryError.
+    """
+    shape, dtype = example
+    check(
+        {
+            "inputs": (inputs, (len(inputs), *shape), dtype),
+            "weights": (weights, (size,), torch.float32),
+        }
+    )
+    found = torch.empty(len(inputs), classes)
+    if function(ctypes.byref(net), inputs.data_ptr(), len(inputs), weights.data_ptr(), found.data_ptr()):
+        raise MemoryError("an engine found too little memory for its logits")
+    return found
+
+
 class CompiledGradients(NamedTuple):
     """A model as a unit in C knows it: `net` is the C structure; weights `[d]` float32 are the model's."""
 
@@ -106,17 +132,8 @@ class CompiledGradients(NamedTuple):
 
     def logits(self, inputs: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
         """Return the logits `[n, classes]` of inputs `[n, ...]`; errors as in `gradient`."""
-        check(
-            {
-                "inputs": (inputs, (len(inputs), *self.inputs), self.dtype),
-                "weights": (weights, (self.size,), torch.float32),
-            }
-        )
-        found = torch.empty(len(inputs), self.classes)
-        where = inputs.data_ptr(), len(inputs), weights.data_ptr(), found.data_ptr()
-        if _functions(self.unit).logits(ctypes.byref(self.net), *where):
-            raise MemoryError(f"{self.unit} found too little memory for its logits")
-        return found
+        logits, example = _functions(self.unit).logits, (self.inputs, self.dtype)
+        return logits_of(logits, self.net, inputs, example, weights, self.size, self.classes)
 
 
 class _Functions(NamedTuple):
@@ -154,10 +171,6 @@ def cnn_engine(widths: tuple[int, ...], kernel: int, activation: str) -> Compile
 
     It reads images `[28, 28]` uint8. Raises ValueError for what C does not know.
     """
-    if kernel not in (3, 5):
-        raise ValueError(f"kernel: found {kernel}, allowed are 3 and 5")
-    if activation not in ACTIVATIONS:
-        raise ValueError(f"activation: found {activation!r}, allowed are {', '.join(ACTIVATIONS)}")
     if not 3 <= len(widths) < LAYERS or min(widths) < 1:
         raise ValueError(f"widths: found {widths}, allowed are 3 to {LAYERS - 1}, each 1 or more")
     first, second, *dense = widths
@@ -175,9 +188,6 @@ def head_engine(features: int, classes: int, constant: float = 1.0) -> CompiledG
     """Return the engine of `classes` linear maps of `features` numbers, all finite.
 
     Weights are `[classes, features]`, then the biases, each of which counts `constant` times.
-    Raises ValueError for what C does not know.
     """
-    if features < 1 or classes < 1:
-        raise ValueError(f"features and classes: found {features} and {classes}, allowed are 1 or more")
     net = _HeadNet(features, classes, constant)
     return CompiledGradients("head", net, (features,), torch.float16, classes, (features + 1) * classes)

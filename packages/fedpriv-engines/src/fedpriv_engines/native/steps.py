@@ -18,8 +18,9 @@ from typing import Any, NamedTuple
 import torch
 
 from fedpriv_engines import native
-from fedpriv_engines.native.gradients import check, check_range
+from fedpriv_engines.native.gradients import check, check_range, logits_of
 
+IMAGE = (28, 28), torch.uint8
 POINTER, NUMBER = ctypes.c_void_p, ctypes.c_int64
 Tensors = dict[str, tuple[torch.Tensor, tuple[int, ...], torch.dtype]]  # as `check` has them
 
@@ -27,7 +28,6 @@ Tensors = dict[str, tuple[torch.Tensor, tuple[int, ...], torch.dtype]]  # as `ch
 class Functions(NamedTuple):
     """Those of one unit; a call releases Python's global lock."""
 
-    unit: str
     train: Any
     logits: Any
 
@@ -36,7 +36,7 @@ class Functions(NamedTuple):
 def functions(unit: str, *options: Any) -> Functions:
     """Return the functions in C; of `train` the `options` are the types between mini-batches and loss."""
     library = native.library(unit)
-    found = Functions(unit, getattr(library, f"{unit}_train"), getattr(library, f"{unit}_logits"))
+    found = Functions(getattr(library, f"{unit}_train"), getattr(library, f"{unit}_logits"))
     batches = [POINTER, POINTER, POINTER, POINTER, NUMBER]  # images, labels, rows, sizes, how many sizes
     found.train.argtypes = [POINTER, *batches, *options, ctypes.POINTER(ctypes.c_double)]
     found.logits.argtypes = [POINTER, POINTER, NUMBER, POINTER, POINTER]
@@ -72,24 +72,6 @@ def mini_batches(
         found = f"{len(sizes)} with sum {int(sizes.sum())}"
         raise ValueError(f"sizes: found {found}, allowed is the sum {len(rows)}")
     return [*(one.data_ptr() for one in (images, labels, rows, sizes)), len(sizes)]
-
-
-def logits_of(
-    by: Functions, net: ctypes.Structure, images: torch.Tensor, weights: torch.Tensor, size: int, classes: int
-) -> torch.Tensor:
-    """Return the logits `[n, classes]` of images `[n, 28, 28]` uint8.
-
-    Weights `[size]` float32. Raises ValueError for what C would misread, and MemoryError.
-    """
-    tensors = {
-        "images": (images, (len(images), 28, 28), torch.uint8),
-        "weights": (weights, (size,), torch.float32),
-    }
-    check(tensors)
-    found = torch.empty(len(images), classes)
-    if by.logits(ctypes.byref(net), images.data_ptr(), len(images), weights.data_ptr(), found.data_ptr()):
-        raise MemoryError(f"{by.unit} found too little memory for its logits")
-    return found
 
 
 LAYERS = 17  # as many as the C structure has room for
@@ -152,10 +134,11 @@ def train_mlp(
 
 def mlp_logits(net: MlpNet, images: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
     """Return the logits `[n, classes]` of images `[n, 28, 28]` uint8; weights and errors as in `train`."""
-    return logits_of(_mlp_functions(), _mlp_struct(net), images, weights, net.size, net.widths[-1])
+    logits = _mlp_functions().logits
+    return logits_of(logits, _mlp_struct(net), images, IMAGE, weights, net.size, net.widths[-1])
 
 
-CLASSES = 64
+CLASSES = 64  # at most, for which the C structure has room
 
 
 class SmallNet(NamedTuple):
@@ -217,16 +200,6 @@ def _functions() -> Functions:
     return functions(SmallNet.unit, *state, *options)
 
 
-def _check(net: SmallNet) -> None:
-    """Raise ValueError for a network that C does not know."""
-    if net.hidden < 1:
-        raise ValueError(f"hidden: found {net.hidden}, allowed is 1 or more")
-    if not 1 <= net.classes <= CLASSES:
-        raise ValueError(f"classes: found {net.classes}, allowed are 1 to {CLASSES}")
-    if net.norm and not net.binary:
-        raise ValueError("norm: found True, allowed is False, because the network is not binary")
-
-
 def _struct(net: SmallNet) -> _Net:
     bright = -1
     if net.binary and net.binarise_input:
@@ -275,7 +248,6 @@ def train_small(
         others["start"] = (start, d, torch.float32)
     if uniforms is not None:
         others["uniforms"] = (uniforms, (len(sizes), net.size), torch.float32)
-    _check(net)
     given = mini_batches(images, labels, rows, sizes, net.classes, others)
     if steps_before < 0:
         raise ValueError(f"steps_before: found {steps_before}, allowed is 0 or more")
@@ -303,5 +275,4 @@ def small_logits(net: SmallNet, images: torch.Tensor, weights: torch.Tensor) -> 
 
     Weights `[d]` float32; of a binary network their signs are used. Errors as in `train`.
     """
-    _check(net)
-    return logits_of(_functions(), _struct(net), images, weights, net.size, net.classes)
+    return logits_of(_functions().logits, _struct(net), images, IMAGE, weights, net.size, net.classes)

@@ -6,12 +6,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from fedpriv_studies.adaptive_dp import AdaptiveDP
 from hypothesis import given
 from hypothesis import strategies as st
 from support.made_run import BY_SCHEME, RUN, go
 
+from fedpriv.audit import dry
+from fedpriv.audit.clients import AlikeRounds
 from fedpriv.config.plan import load_preset
-from fedpriv.schemes.adaptive_dp import AdaptiveDP
 from fedpriv.schemes.base import RoundContext
 from fedpriv.schemes.exchange import Hooks
 from fedpriv.store import parquet
@@ -88,6 +90,12 @@ def test_sum_and_count_together_cost_what_the_multiplier_says(multiplier, share)
     assert facts["noise_std"] == pytest.approx(facts["noise_multiplier"] * 0.7)
 
 
+def test_a_dry_run_does_not_refute_it():
+    mechanism = dry.mechanism_by_name("adaptive_dp", AlikeRounds(0.3, 2.0, 8), 1e-3, {"count_share": 0.5})
+    found = dry.audit_mechanism(mechanism, 1e-3, 800, seed=1)
+    assert not found.refuted and 0 < found.lower_bound <= found.epsilon < math.inf
+
+
 def test_every_round_clips_at_the_bound_that_the_round_before_has_left(files, tmp_path):
     trace = parquet.load_frame(go(RUNS, files, tmp_path / "run") / "trace.parquet")
     assert trace["clip_l2"].iloc[0] == 0.5 and trace["clip_l2"].nunique() == len(trace)
@@ -112,7 +120,7 @@ def test_hooks_see_what_the_scheme_remembers_and_clip_below_its_bound(files, tmp
 
 
 def test_the_example_of_table_1_has_a_fixed_bound_and_one_that_follows_at_the_same_noise():
-    preset = Path(__file__).parents[2] / "examples/own/clipping.yaml"
+    preset = Path(__file__).parents[3] / "examples/own/clipping.yaml"
     runs = load_preset(preset).runs["clipping"]
     fixed, adaptive = runs["fixed"], runs["adaptive"]
     assert fixed.model_copy(update={"scheme": adaptive.scheme}) == adaptive
