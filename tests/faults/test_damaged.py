@@ -122,8 +122,10 @@ def test_from_a_damaged_state_training_starts_over_and_ends_with_the_same_bits(w
     state.parent.mkdir(parents=True)
     state.write_bytes(content)
     flip(state)
+    damaged = state.read_bytes()
     assert app.main(TRAIN) == 0
     assert trained_in(folder) == trained_in(undisturbed)
+    assert state.with_name("state.safetensors.damaged").read_bytes() == damaged
 
 
 @pytest.mark.parametrize("name", ["trace.parquet", "distances.npz"])

@@ -78,13 +78,15 @@ def save_state(path: Path, identity: str, engine: str, state: RoundState) -> Non
 
 
 def load_state(path: Path, identity: str, engine: str, device: torch.device) -> RoundState | None:
-    """Return the saved state, or None if there is none, or it is damaged.
+    """Return the saved state, or None if there is none, or what is there is damaged, and put aside.
 
     Raises BadInput if it is the state of another config, or another engine has computed it: what came of both
     would be the result of neither.
     """
     metadata = sealed_metadata(path)
     if not metadata:
+        if path.exists():
+            path.replace(path.with_name(f"{path.name}.damaged"))
         return None
     if (other := metadata["identity"]) != identity:
         raise BadInput(
