@@ -118,14 +118,6 @@ class Matrix:
         """Return the columns of a trace about it: all that `told` needs."""
         return {"matrix": self.name, "bands": 1, "numbers": ""}
 
-    def encoder(self, rounds: int) -> np.ndarray:
-        """Return C `[m, rounds]`, its rows in the order in which they are complete, of a tree by height."""
-        raise NotImplementedError
-
-    def decoder(self, rounds: int) -> np.ndarray:
-        """Return W `[rounds, m]`, its columns in the order of the rows of `encoder`: W C is the identity."""
-        raise NotImplementedError
-
     def noise(self, streams: Streams, round: int, like: torch.Tensor) -> torch.Tensor:
         """Return the noise of a round, of the shape, type and device of `like`: a row of W z.
 
@@ -178,12 +170,6 @@ class Toeplitz(Matrix):
         kept.round, kept.memory = round, memory
         return kept.noise.clone()
 
-    def encoder(self, rounds: int) -> np.ndarray:
-        return _lower(self.coefficients(rounds))
-
-    def decoder(self, rounds: int) -> np.ndarray:
-        return _lower(inverse(self.coefficients(rounds)))
-
     def squares(self, rounds: Sequence[int], times: int, apart: int) -> np.ndarray:
         moved = sums(self.coefficients(max(rounds)), times, apart)
         return np.cumsum(moved**2)[np.array(rounds) - 1]
@@ -219,21 +205,6 @@ def sums(coefficients: np.ndarray, times: int, apart: int) -> np.ndarray:
     return total.ravel()[:rounds]
 
 
-def inverse(coefficients: np.ndarray) -> np.ndarray:
-    """Return the diagonals of the inverse of a lower triangular Toeplitz matrix with ones on its diagonal."""
-    found = np.zeros(len(coefficients))
-    found[0] = 1.0
-    for one in range(1, len(found)):
-        found[one] = -(coefficients[1 : one + 1] @ found[one - 1 :: -1])
-    return found
-
-
-def _lower(diagonals: np.ndarray) -> np.ndarray:
-    """Return the lower triangular matrix that has these numbers on its diagonals."""
-    apart = np.subtract.outer(np.arange(len(diagonals)), np.arange(len(diagonals)))
-    return np.where(apart >= 0, diagonals[apart], 0.0)
-
-
 class Share(NamedTuple):
     """How much of an independent normal is in the noise of a round."""
 
@@ -256,19 +227,6 @@ class Tree(Matrix):
     def told(cls, bands: int, numbers: str) -> Tree:
         return cls()
 
-    def encoder(self, rounds: int) -> np.ndarray:
-        columns, ends = np.arange(1, rounds + 1), order(rounds)
-        intervals = [(columns > end - 2**height) & (columns <= end) for end, height in ends]
-        return np.array(intervals, dtype=float)
-
-    def decoder(self, rounds: int) -> np.ndarray:
-        column = {node: number for number, node in enumerate(order(rounds))}
-        found = np.zeros((rounds, len(column)))
-        for row, round in zip(found, range(1, rounds + 1), strict=True):
-            for one in parts(round):
-                row[column[one[:2]]] += one.weight
-        return found
-
     def noise(self, streams: Streams, round: int, like: torch.Tensor) -> torch.Tensor:
         total = like.new_zeros(like.shape)
         for one in parts(round):
@@ -279,22 +237,12 @@ class Tree(Matrix):
         return squares(rounds, times, apart)
 
 
-def order(rounds: int) -> list[tuple[int, int]]:
-    """Return all nodes, each by the round that completes it and its height."""
-    return [(end, height) for end in range(1, rounds + 1) for height in range(highest(end) + 1)]
-
-
-def highest(round: int) -> int:
-    """Return the height of the largest node of the tree that a round completes."""
-    return (round & -round).bit_length() - 1
-
-
 def parts(round: int) -> Iterator[Share]:
     """Yield what the estimate of the partial sum after a round has that the one before it has not.
 
     The node that the round completes stands in place of the smaller ones whose intervals it joins.
     """
-    top = highest(round)
+    top = (round & -round).bit_length() - 1  # height of the largest node that the round completes
     yield from _estimate(round, top, 1.0)
     for height in range(top):
         yield from _estimate(round - 2**height, height, -1.0)
