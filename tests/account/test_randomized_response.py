@@ -38,13 +38,6 @@ def test_every_reading_has_its_published_epsilon(row: tuple[float, ...]) -> None
         assert found[name].epsilon == pytest.approx(epsilon, rel=tolerance), name
 
 
-@pytest.mark.parametrize(("delta", "absurd"), [(1e-3, 0.53), (1e-5, 0.0093)])
-def test_the_theorem_as_printed_gives_an_absurdly_small_epsilon(delta: float, absurd: float) -> None:
-    assert randomized_response.theorem_epsilon(0.1, 100, delta, printed=True) == pytest.approx(
-        absurd, rel=6e-3
-    )
-
-
 @settings(deadline=None, max_examples=25)
 @given(st.floats(0.01, 0.45), st.integers(1, 200), st.floats(1e-8, 1e-2))
 def test_the_exact_epsilon_solves_the_hockey_stick_divergence(gamma: float, bits: int, delta: float) -> None:

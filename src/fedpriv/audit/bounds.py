@@ -12,9 +12,8 @@ from collections.abc import Sequence
 
 import numpy as np
 from scipy.special import ndtri
-from scipy.stats import beta, binom
+from scipy.stats import beta
 
-from fedpriv.account import rdp
 from fedpriv.account.rdp import gaussian_epsilon
 
 
@@ -63,7 +62,7 @@ def gaussian_reading(
     Nasr et al. 2023, "Tight auditing of differentially private machine learning".
     """
     misses, alarms = rates(inside, outside, threshold, 1 - confidence)
-    return rdp.gaussian_epsilon(max(0.0, -float(ndtri(alarms)) - float(ndtri(misses))), delta)
+    return gaussian_epsilon(max(0.0, -float(ndtri(alarms)) - float(ndtri(misses))), delta)
 
 
 def null_bound(hits: int, trials: int, log_null: float, delta: float, confidence: float = 0.95) -> float:
@@ -82,16 +81,6 @@ def expected_bound(hits: np.ndarray, log_null: np.ndarray, trials: int, delta: f
         return np.where(least > delta, np.log(least - delta) - log_null, -np.inf)
 
 
-def bit_bound(
-    hits: int, trials: int, rounds: int, kept: int, gamma: float, delta: float, confidence: float = 0.95
-) -> float:
-    """Return the bound of an attacker of one bit: a hit is that at least `kept` of its answers say so.
-
-    The null is exact: of an opposite bit each of `rounds` answers says so with probability ½ − γ.
-    """
-    return null_bound(hits, trials, float(binom.logsf(kept - 1, rounds, 0.5 - gamma)), delta, confidence)
-
-
 def one_shot_epsilon(cosines: np.ndarray, dimension: int, delta: float) -> tuple[float, float]:
     """Return an estimate of ε and the same at the lower end of its mean's 95 % interval: no bound.
 
@@ -103,4 +92,4 @@ def one_shot_epsilon(cosines: np.ndarray, dimension: int, delta: float) -> tuple
     if len(scaled) < 2 or np.isnan(scaled).any():
         return 0.0, 0.0
     mean, slack = float(scaled.mean()), 1.96 * float(scaled.std(ddof=1)) / math.sqrt(len(scaled))
-    return rdp.gaussian_epsilon(max(0.0, mean), delta), rdp.gaussian_epsilon(max(0.0, mean - slack), delta)
+    return gaussian_epsilon(max(0.0, mean), delta), gaussian_epsilon(max(0.0, mean - slack), delta)

@@ -19,7 +19,6 @@ import numpy as np
 from scipy.special import ndtr
 
 from fedpriv.account import loss, pld, rdp
-from fedpriv.account.check import check
 from fedpriv.account.statement import PrivacyStatement
 from fedpriv.account.views import Mechanism, View, planned_mechanism
 from fedpriv.audit import bounds
@@ -36,11 +35,6 @@ class AlikeRounds(NamedTuple):
     sampling_rate: float
     noise_multiplier: float
     rounds: int
-
-    def checked(self) -> AlikeRounds:
-        """Return the plan; raises BadInput naming the value that is out of range."""
-        check(**self._asdict())
-        return self
 
 
 def score(plan: AlikeRounds, seen: np.ndarray) -> np.ndarray:

@@ -42,7 +42,7 @@ def bits(known: Known) -> Iterator[Finding]:
     for round in range(1, rounds + 1):
         context = RoundContext(round, rounds, 1, 1.0, np.ones(1), 1, (1,), streams)
         answers += ~flips(gamma, "coordinate", (DRAWS, 1), context)[:, 0]
-    found = bounds.bit_bound(int((answers >= kept).sum()), DRAWS, rounds, kept, gamma, stated.delta)
+    found = bounds.null_bound(int((answers >= kept).sum()), DRAWS, float(wrong[kept]), stated.delta)
     yield finding("bits", stated, found, f"no run, {DRAWS:,} transcripts", 0.95)
 
 

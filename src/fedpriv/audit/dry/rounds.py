@@ -71,8 +71,7 @@ def mechanism_by_name(
     """
     given = dict(settings or {})
     require_known("--mechanism", [mechanism], SCHEMES)
-    plan.checked()
-    check(delta=delta)
+    check(**plan._asdict(), delta=delta)
     hooks = parse(Hooks.model_validate, given.pop("hooks", {}), "--set hooks")
     kind = SCHEMES[mechanism]
     law = cohort(plan, given.pop("cohort", {}), kind.usual_law)
