@@ -41,7 +41,7 @@ SAID = {
 }
 # What shows in many rounds only.
 MANY = {
-    *(faults.NoiseOfTheRoundAlone, faults.CoupledNumbers, faults.LittleNoiseHereAndThere),
+    *(faults.CoupledNumbers, faults.LittleNoiseHereAndThere),
     *(one for one in SAID if issubclass(one, Poisson)),
 }
 OF = {faults.DpflBnn: "dpfl_bnn", faults.NbAFL: "nbafl"}

@@ -8,14 +8,7 @@ import numpy as np
 
 from fedpriv.audit import bounds
 from fedpriv.audit.dry.attacks import ATTACKS, LOUD, Sight, Statement, canaries, statement
-from fedpriv.audit.dry.checks import (
-    ALPHA,
-    NOISE,
-    Seen,
-    check_runs,
-    histogram,
-    probe_round,
-)
+from fedpriv.audit.dry.checks import ALPHA, NOISE, Seen, check_runs, histogram, probe_round
 from fedpriv.audit.dry.rounds import CLIENTS, AttackedMechanism, Site, declared_bound, zero_rows
 from fedpriv.audit.finding import Finding
 from fedpriv.progress import progress
@@ -77,7 +70,7 @@ def transcripts(mechanism: AttackedMechanism, stated: Statement, wanted: int, se
     if site.gradient() and not site.of_examples:
         wanted = -(-wanted // SLOWER)
     times = -(-wanted // (ANSWERING * BITS // 2 if bits else CLIENTS))
-    seen, before = Seen.of_nothing(site), None
+    seen = Seen.of_nothing(site)
     attack, inside, outside, multipliers, faults = ATTACKS[stated.attack], [], [], [], {}
     with progress(f"dry run of {mechanism.scheme.name}", 0, times, unit="run") as report:
         for time in range(times):
@@ -94,11 +87,9 @@ def transcripts(mechanism: AttackedMechanism, stated: Statement, wanted: int, se
                 cells=seen.cells + histogram(drawn),
                 numbers=seen.numbers + noise.T @ noise,
                 rounds=seen.rounds + noise @ noise.T,
-                runs=seen.runs + (0.0 if before is None else (before * noise).sum(axis=1)),
                 sizes=np.vstack([seen.sizes, run.came.sum(axis=1)]),
                 came=seen.came + run.came.sum(axis=0),
             )
-            before = noise
             report({"run": time + 1})
     scores = (np.concatenate(inside), np.concatenate(outside))
     return Transcripts(seen, *scores, np.array(multipliers), faults)
