@@ -20,12 +20,6 @@ from fedpriv.trace import BEFORE_MECHANISM, MECHANISMS
 DELTA = 1e-5
 
 
-def test_a_bit_sent_beside_an_upload_is_hidden_by_no_noise_on_the_upload(make_trace):
-    noisy = {"upload_noise_std": 20.0, "upload_l2": 1.0, "count_noise_multiplier": 4.0}
-    rows = ledger(make_trace(3, 1.0, law="full").assign(**noisy), DELTA).query("accounting == 'upload'")
-    assert len(rows) and np.isinf(rows["epsilon"]).all()
-
-
 def test_what_does_not_say_what_it_released_has_no_epsilon_at_all(make_trace):
     assert ledger(make_trace().assign(mechanism="other"), DELTA).empty
     assert len(ledger(make_trace(), DELTA))
