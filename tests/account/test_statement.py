@@ -10,7 +10,7 @@ def test_the_attackers_accuracy_is_that_of_the_papers_first_equation() -> None:
     assert found == pytest.approx([0.5, 0.9933, 0.99966, 0.999955, 1], abs=5e-5)
 
 
-def test_a_spend_prints_everything_that_gives_it_meaning_and_knows_its_attackers_accuracy() -> None:
+def test_a_statement_prints_everything_that_gives_it_meaning_and_knows_its_attackers_accuracy() -> None:
     words = {"unit": "client", "relation": "replace_one", "sampling_law": "fixed", "accountant": "bayesian"}
     words |= {"composition": "panel", "distance": "remove_mean", "accounting": "sum"}
     statement = PrivacyStatement(5.0, 1e-5, **words, kind="guarantee", violation="cohorts have a fixed size")

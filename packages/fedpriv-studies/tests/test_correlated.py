@@ -147,7 +147,7 @@ def test_the_square_root_of_partial_sums_is_what_is_banded():
 
 
 @pytest.mark.parametrize("matrix", MATRICES)
-def test_a_run_costs_the_epsilon_that_its_noise_was_planned_for(matrix, files, tmp_path):
+def test_a_run_costs_the_epsilon_that_its_noise_was_planned_for_and_hardly_less(matrix, files, tmp_path):
     scheme = BY_SCHEME["dp_ftrl"]["scheme"] | {"matrix": matrix, "noise_multiplier": {"epsilon": 3.0}}
     run = parse(Run.model_validate, RUN | BY_SCHEME["dp_ftrl"] | {"scheme": scheme}, "a run")
     trace = pd.read_parquet(go(run, files, tmp_path / "run") / "trace.parquet")

@@ -174,17 +174,6 @@ def test_a_matrix_that_nobody_knows_has_no_epsilon():
     assert ledger(turns(matrix="of my own"), DELTA).empty
 
 
-@pytest.mark.parametrize("matrix", MATRICES)
-def test_the_least_noise_for_an_epsilon_is_found(matrix):
-    of = {"sampling_rate": 0.1, "rounds": 100, "delta": DELTA, "accountant": "matrix", "matrix": matrix}
-    noise = calibrate(epsilon=2.0, **of)
-    assert (
-        epsilon(noise_multiplier=noise, **of).epsilon
-        <= 2
-        < epsilon(noise_multiplier=0.99 * noise, **of).epsilon
-    )
-
-
 @pytest.mark.parametrize(
     ("changed", "line"),
     [

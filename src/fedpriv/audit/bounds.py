@@ -72,7 +72,7 @@ def null_bound(hits: int, trials: int, log_null: float, delta: float, confidence
 
 
 def expected_bound(hits: np.ndarray, log_null: np.ndarray, trials: int, delta: float) -> np.ndarray:
-    """Return the expected bound of `against_null` of so many trials; −∞ where nothing is to be expected.
+    """Return the expected bound of `null_bound` of so many trials; −∞ where nothing is to be expected.
 
     `hits` are the probabilities of a hit at each threshold that may be chosen, `log_null` those of nobody.
     """
