@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+import torch
 
 from fedpriv.audit import bounds
 from fedpriv.audit.dry.attacks import ATTACKS, LOUD, Sight, Statement, canaries, statement
 from fedpriv.audit.dry.checks import ALPHA, NOISE, Seen, check_runs, histogram, probe_round
-from fedpriv.audit.dry.rounds import CLIENTS, AttackedMechanism, Site, declared_bound, zero_rows
+from fedpriv.audit.dry.rounds import CLIENTS, AttackedMechanism, Site, declared_bound
 from fedpriv.audit.finding import Finding
 from fedpriv.progress import progress
 from fedpriv.streams import Streams
@@ -100,7 +101,7 @@ def dry_run(site: Site, stated: Statement, streams: Streams, probing: bool) -> D
     attack, population, rounds = ATTACKS[stated.attack], site.population, site.mechanism.plan.rounds
     rows = canaries(site, stated.attack, streams.numpy("directions"))
     memory, faults = site.mechanism.scheme.memory(site.dimension), dict[str, str]()
-    facts = site.play(zero_rows(1, site.dimension), np.zeros(1, int), 1, memory, streams).facts
+    facts = site.play(torch.zeros(1, site.dimension), np.zeros(1, int), 1, memory, streams).facts
     sights, rng, came = [], streams.numpy("looks"), np.zeros((rounds, population))
     for round in range(1, rounds + 1):
         ids = site.draw(round, streams)

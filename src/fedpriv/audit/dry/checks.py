@@ -9,21 +9,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+import torch
 from scipy.special import ndtr
 from scipy.stats import chi2, chisquare, t
 
 from fedpriv.audit.dry.attacks import Statement, normal_scores
-from fedpriv.audit.dry.rounds import Round, Site, declared_bound, zero_rows
+from fedpriv.audit.dry.rounds import Round, Site, declared_bound
 from fedpriv.mechanisms.clipping import norms_of
 from fedpriv.schemes.base import Memory
 from fedpriv.streams import Streams
-
-if TYPE_CHECKING:
-    import torch
-
 
 NORMS = (0.5, 1.01, 3.0, 10.0, 1e6)  # of hostile uploads, in units of the bound
 HUGE = 3e38  # near the largest number of float32
@@ -78,8 +75,6 @@ class ProbedRound(NamedTuple):
 
 def hostile(bound: float, dimension: int, rng: np.random.Generator) -> torch.Tensor:
     """Return uploads `[n, d]` of several norms: dense, equal, sparse, of one number; and no numbers."""
-    import torch
-
     few = rng.permutation(dimension)[: max(2, math.isqrt(dimension))]
     shapes = np.zeros((4, dimension))
     shapes[0], shapes[1], shapes[3, few[0]] = rng.standard_normal(dimension), 1.0, -1.0
@@ -126,7 +121,7 @@ def moves_by_the_bound(probe: ProbedRound) -> str:
 
 def noise_is_its_own(probe: ProbedRound) -> str:
     """Fault: the noise depends on the updates."""
-    quiet = probe.again(zero_rows(*probe.rows.shape))
+    quiet = probe.again(torch.zeros_like(probe.rows))
     noise, other = (one.total - one.clean.double().sum(0) for one in (probe.played, quiet))
     moved = float((noise - other).norm())
     return "" if moved <= probe.rounding else "the noise is another where other updates are sent"
@@ -161,7 +156,7 @@ PROBES: dict[str, Callable[[ProbedRound], str]] = {
 
 def probe_of(site: Site, stated: Statement, round: int, memory: Memory, streams: Streams) -> ProbedRound:
     """Return the round with hostile uploads, for the bound that it has."""
-    facts = site.play(zero_rows(1, site.dimension), np.zeros(1, int), round, memory, streams).facts
+    facts = site.play(torch.zeros(1, site.dimension), np.zeros(1, int), round, memory, streams).facts
     bound = declared_bound(facts, stated.attack, site.of_examples) * (
         site.expected if site.of_examples else 1
     )

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
+import torch
 
 from fedpriv.account.check import check
 from fedpriv.audit.clients import AlikeRounds
@@ -21,10 +22,6 @@ from fedpriv.schemes.base import Memory, RoundContext, Scheme
 from fedpriv.schemes.exchange import Hooks, exchange
 from fedpriv.streams import Streams
 from fedpriv.trace import NO_FACTS, Facts
-
-if TYPE_CHECKING:
-    import torch
-
 
 CLIENTS = 400  # of a dry run: more make its rounds slower, fewer its start
 
@@ -219,8 +216,6 @@ def local_work(
 
     Rows are a gradient of each, or of one client those of the examples of its batch.
     """
-    import torch
-
     if gradient is None or not len(ids):
         return rows, rows
     bound = gradient.example_clip_l2
@@ -231,13 +226,6 @@ def local_work(
         for total, client in zip(totals, ids.tolist(), strict=True)
     ]
     return torch.stack([one.clean for one in found]), torch.stack([one.noisy for one in found])
-
-
-def zero_rows(size: int, dimension: int) -> torch.Tensor:
-    """Zeros, for `size` clients."""
-    import torch
-
-    return torch.zeros(size, dimension)
 
 
 def declared_bound(facts: Facts, attack: str, of_examples: bool) -> float:
