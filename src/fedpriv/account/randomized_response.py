@@ -20,17 +20,13 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, lru_cache, partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import gammaln
 
-from fedpriv.account.check import check
+from fedpriv.account.check import Trace, check
 from fedpriv.account.statement import Curve, PrivacyStatement
-
-if TYPE_CHECKING:
-    from fedpriv.account.check import Trace
-
 
 Divergence = Callable[[np.ndarray], np.ndarray]
 

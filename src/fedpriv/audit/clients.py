@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.special import ndtr
+from scipy.stats import binom
 
 from fedpriv.account import loss, pld, rdp
 from fedpriv.account.statement import PrivacyStatement
@@ -210,8 +211,6 @@ def quantile_low(values: np.ndarray, delta: float, confidence: float) -> float:
     0 where there are too few values to say so: it is a lower bound, in the sense of probability, on the ε for
     which P[loss > ε] is δ at most.
     """
-    from scipy.stats import binom
-
     # So many of them lie above the quantile of δ, or fewer, at that confidence.
     above = int(binom.ppf(confidence, len(values), delta))
     return max(0.0, float(np.sort(values)[::-1][above])) if above < len(values) else 0.0

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from fedpriv.account import loss, pld
 from fedpriv.account.check import checked_trace
@@ -24,10 +24,6 @@ from fedpriv.audit import clients
 from fedpriv.audit.finding import Finding, finding
 from fedpriv.frozen import Deltas
 from fedpriv.trace import SAMPLED
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 APART = {"removed": 1.0, "replaced": 2.0}  # of those who are drawn, in units of the bound
 
