@@ -23,7 +23,7 @@ from fedpriv.account import loss, pld, rdp
 from fedpriv.account.statement import PrivacyStatement
 from fedpriv.account.views import Mechanism, View, planned_mechanism
 from fedpriv.audit import bounds
-from fedpriv.audit.finding import Finding, Known, finding
+from fedpriv.audit.finding import ARITHMETIC, Finding, Known, finding
 
 SCORE_CELLS = 1 << 20  # of the grid on which scores are composed
 LEAST = 1e-11  # tails below it are mostly what the transform is off
@@ -233,7 +233,7 @@ def outlier(known: Known) -> Iterator[Finding]:
     # The δ of clients is one in a ledger: what one of them costs is one number.
     found = removal_epsilon(rate_of(view), moved, stated[0].delta)
     for one in stated:
-        yield finding("outlier", one, found, "no run, no transcripts")
+        yield finding("outlier", one, found, ARITHMETIC)
 
 
 def followed_client(known: Known) -> Iterator[Finding]:
@@ -256,7 +256,7 @@ def followed_client(known: Known) -> Iterator[Finding]:
         who = f"{over} of {moved.shape[1]} clients followed cost more"
         if panel_distances(view) is None:
             who = "a client always as near zero as the nearest that was sampled"
-        yield finding("followed", one, max(each), f"no run, no transcripts; {who}")
+        yield finding("followed", one, max(each), f"{ARITHMETIC}; {who}")
 
 
 def frequency(known: Known) -> Iterator[Finding]:

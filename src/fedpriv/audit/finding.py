@@ -24,6 +24,7 @@ from fedpriv.streams import Streams
 
 # Beyond this share of a stated ε a lower bound refutes it: accountants round ε up, and by less.
 ROUNDING = 1e-6
+ARITHMETIC = "no run, no transcripts"  # the cost of what nothing is sampled for
 
 
 def how_counted(statement: Any) -> str:

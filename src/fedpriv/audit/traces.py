@@ -21,7 +21,7 @@ from fedpriv.account.rdp import gaussian_epsilon
 from fedpriv.account.statement import PrivacyStatement
 from fedpriv.account.views import Mechanism, View, planned_mechanism, views
 from fedpriv.audit import clients
-from fedpriv.audit.finding import Finding, finding
+from fedpriv.audit.finding import ARITHMETIC, Finding, finding
 from fedpriv.frozen import Deltas
 from fedpriv.trace import SAMPLED
 
@@ -71,7 +71,6 @@ def replacement_bound(
     return max(0.0, pld.lower_epsilon(run, delta) - over)
 
 
-COST = "no run, no transcripts"
 # Who sees what: sums with the noise of whoever adds them, the same with their size, or what a client sends.
 SEEN = ("", "sized", "upload")
 
@@ -100,4 +99,4 @@ def _of_view(view: View, stated: list[PrivacyStatement], delta: float) -> Iterat
         name = "removed" if one.sensitivity == "C" else "replaced"
         if name not in bounds:
             bounds[name] = pair_epsilon(name, view.mechanisms, view.counts.sum(axis=0).tolist(), delta)
-        yield finding(name, one, bounds[name], COST)
+        yield finding(name, one, bounds[name], ARITHMETIC)

@@ -16,7 +16,7 @@ from scipy.stats import binom, chi2
 from fedpriv.account.randomized_response import ONE_BIT, answers_at_random, exact_epsilon
 from fedpriv.account.statement import PrivacyStatement
 from fedpriv.audit import bounds, clients
-from fedpriv.audit.finding import Finding, Known, finding
+from fedpriv.audit.finding import ARITHMETIC, Finding, Known, finding
 from fedpriv.schemes.base import RoundContext
 from fedpriv.schemes.dpfl_bnn import flips
 from fedpriv.streams import Streams
@@ -61,7 +61,7 @@ def uploads(known: Known) -> Iterator[Finding]:
     if measured:
         cost = f"1 run, in which one upload of two clients is {differ:,} bits apart"
     else:
-        cost = f"no run, no transcripts; clients that differ in {differ:,} bits of a round"
+        cost = f"{ARITHMETIC}; clients that differ in {differ:,} bits of a round"
     found = exact_epsilon(gamma, differ * (1 if measured else rounds), stated.delta)
     yield finding("uploads", stated, found, cost)._replace(kind="nominal", about=OF_ONE_BIT)
 
@@ -70,7 +70,7 @@ def tensors(known: Known) -> Iterator[Finding]:
     """Yield that one coin for a whole tensor hides nothing but its sign."""
     stated = one_bit_label(known)
     if stated is not None and (known.trace["flips"] == "tensor").all():
-        cost = "no run, no transcripts; one upload"
+        cost = f"{ARITHMETIC}; one upload"
         yield finding("tensors", stated, math.inf, cost)._replace(kind="nominal", about=OF_ONE_BIT)
 
 
@@ -86,7 +86,6 @@ def coins_hide(known: Known) -> bool:
     return 0 < float(known.trace["gamma"][0]) < 0.5
 
 
-ARITHMETIC = "no run, no transcripts"
 CLIENT = "client (label)"
 
 

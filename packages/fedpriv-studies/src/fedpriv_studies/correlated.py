@@ -335,7 +335,8 @@ class Blt(Toeplitz):
     @classmethod
     def told(cls, bands: int, numbers: str) -> Blt:
         try:
-            series = tuple((float(scale), float(decay)) for scale, decay in map(_halves, numbers.split()))
+            pairs = (pair.split(":") for pair in numbers.split())
+            series = tuple((float(scale), float(decay)) for scale, decay in pairs)
         except ValueError:
             series = ()
         in_range = all(scale >= 0 and 0 <= decay < 1 for scale, decay in series)
@@ -362,10 +363,6 @@ class Blt(Toeplitz):
             noise -= scale * buffer
         for (_, decay), buffer in zip(self.series, memory, strict=True):
             buffer.mul_(decay).add_(noise)
-
-
-def _halves(pair: str) -> list[str]:
-    return pair.split(":")
 
 
 @cache

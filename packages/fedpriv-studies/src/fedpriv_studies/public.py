@@ -185,13 +185,12 @@ def workers(threads: int) -> ThreadPoolExecutor:
 
 def coefficients(images: np.ndarray, pool: ThreadPoolExecutor) -> np.ndarray:
     """Return the scattering of images `[n, h, w]` or `[n, channels, h, w]`, `[n, c]` float32."""
-    return np.concatenate(list(pool.map(batch_features, np.array_split(images, -(-len(images) // BATCH)))))
 
+    def of_batch(some: np.ndarray) -> np.ndarray:
+        planes = torch.from_numpy(in_parts(some)).flatten(0, -3)  # channel by channel
+        return transform(planes).reshape(len(some), -1).numpy()
 
-def batch_features(images: np.ndarray) -> np.ndarray:
-    """Return the scattering of a few images, `[n, c]`, channel by channel."""
-    planes = torch.from_numpy(in_parts(images))
-    return transform(planes.flatten(0, -3)).reshape(len(images), -1).numpy()
+    return np.concatenate(list(pool.map(of_batch, np.array_split(images, -(-len(images) // BATCH)))))
 
 
 def in_parts(x: np.ndarray) -> np.ndarray:
