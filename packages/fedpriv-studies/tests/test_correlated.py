@@ -15,7 +15,7 @@ from fedpriv_studies.correlated import (
     Tree,
     Turns,
     best,
-    told,
+    matrix_of,
 )
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -90,7 +90,7 @@ def test_a_round_that_was_interrupted_has_its_noise_all_the_same(matrix, at, mon
 
 @each_matrix
 def test_a_trace_says_all_of_a_matrix(matrix):
-    assert told(matrix.facts()) == matrix
+    assert matrix_of(matrix.facts()) == matrix
 
 
 def rms_error(matrix, rounds, times, apart):
@@ -138,7 +138,7 @@ def test_what_is_planned_is_exact_in_float32_and_the_same_on_a_processor_that_ro
 )
 def test_numbers_of_no_blt_are_one_line_that_names_what_is_allowed(numbers):
     with pytest.raises(BadInput, match=r"^trace: numbers: found .*, allowed with matrix blt: SCALE:DECAY"):
-        told({"matrix": "blt", "numbers": numbers})
+        matrix_of({"matrix": "blt", "numbers": numbers})
 
 
 def test_the_square_root_of_partial_sums_is_what_is_banded():
@@ -152,6 +152,6 @@ def test_a_run_costs_the_epsilon_that_its_noise_was_planned_for_and_hardly_less(
     run = parse(Run.model_validate, RUN | BY_SCHEME["dp_ftrl"] | {"scheme": scheme}, "a run")
     trace = pd.read_parquet(go(run, files, tmp_path / "run") / "trace.parquet")
     planned = run.scheme.planned(run.cohort, run.partition.clients, run.rounds)
-    assert told(trace.iloc[0].to_dict()) == told(trace.iloc[-1].to_dict()) == planned
+    assert matrix_of(trace.iloc[0].to_dict()) == matrix_of(trace.iloc[-1].to_dict()) == planned
     (spent,) = [one for one in statements(ledger(trace, run.account.delta)) if one.sensitivity == "C"]
     assert spent.status == "guarantee" and 2.99 < spent.epsilon <= 3.0

@@ -152,7 +152,7 @@ def known_labels(public: Public, dataset: str) -> np.ndarray:
     return public.labels.astype(np.int64)
 
 
-def noted(
+def note_on(
     public: Public, seen: Basis, known: np.ndarray, dataset: str, test: np.ndarray, wanted: np.ndarray
 ) -> str:
     """Note on features seen from `public`, whose own coefficients are `known`.

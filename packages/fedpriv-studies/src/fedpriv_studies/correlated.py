@@ -110,12 +110,12 @@ class Matrix:
         raise NotImplementedError
 
     @classmethod
-    def told(cls, bands: int, numbers: str) -> Matrix:
+    def read(cls, bands: int, numbers: str) -> Matrix:
         """Return the matrix of a trace that says this; BadInput names what there cannot be."""
         raise NotImplementedError
 
     def facts(self) -> dict[str, Any]:
-        """Return the columns of a trace about it: all that `told` needs."""
+        """Return the columns of a trace about it: all that `read` needs."""
         return {"matrix": self.name, "bands": 1, "numbers": ""}
 
     def noise(self, streams: Streams, round: int, like: torch.Tensor) -> torch.Tensor:
@@ -224,7 +224,7 @@ class Tree(Matrix):
         return cls()
 
     @classmethod
-    def told(cls, bands: int, numbers: str) -> Tree:
+    def read(cls, bands: int, numbers: str) -> Tree:
         return cls()
 
     def noise(self, streams: Streams, round: int, like: torch.Tensor) -> torch.Tensor:
@@ -274,7 +274,7 @@ class Banded(Toeplitz):
         return cls(bands or turns.apart)
 
     @classmethod
-    def told(cls, bands: int, numbers: str) -> Banded:
+    def read(cls, bands: int, numbers: str) -> Banded:
         if bands < 1:
             raise BadInput(f"trace: bands: found {bands}, allowed: whole numbers from 1")
         return cls(bands)
@@ -333,7 +333,7 @@ class Blt(Toeplitz):
         return cls(best(turns))
 
     @classmethod
-    def told(cls, bands: int, numbers: str) -> Blt:
+    def read(cls, bands: int, numbers: str) -> Blt:
         try:
             pairs = (pair.split(":") for pair in numbers.split())
             series = tuple((float(scale), float(decay)) for scale, decay in pairs)
@@ -426,7 +426,7 @@ Name = Literal["tree", "banded", "blt"]
 MATRICES: dict[str, type[Matrix]] = {"tree": Tree, "banded": Banded, "blt": Blt}
 
 
-def told(facts: Mapping[str, Any]) -> Matrix | None:
+def matrix_of(facts: Mapping[str, Any]) -> Matrix | None:
     """Return the matrix that a row of a trace names; None: none of ours. BadInput names what it lacks."""
     kind = MATRICES.get(str(facts.get("matrix", "")))
     if kind is None:
@@ -434,7 +434,7 @@ def told(facts: Mapping[str, Any]) -> Matrix | None:
     bands, numbers = int(facts.get("bands", 1)), str(facts.get("numbers", ""))
     if unread := not_read(kind, bands, numbers):
         raise BadInput(f"trace: {unread}")
-    return kind.told(bands, numbers)
+    return kind.read(bands, numbers)
 
 
 def not_read(kind: type[Matrix], bands: int, numbers: str) -> str:
