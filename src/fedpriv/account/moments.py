@@ -4,8 +4,6 @@ Abadi et al. 2016, "Deep Learning with Differential Privacy", Theorem 2. All ari
 log-moment at λ equals λ times the Rényi divergence of order λ + 1 (Mironov, Talwar, Zhang 2019).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import replace

@@ -10,8 +10,6 @@ those that decide δ the usual ones, so that rounding is small beside them too. 
 1.83
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -14,8 +14,6 @@ them. DEVIATION: Theorem 1 prints g⁻¹((1/δ)/T); its own proof needs g⁻¹(l
 computed: the ε as printed would be absurdly small (0.009 of 100 rounds at γ = .1 and δ = 1e-5).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, lru_cache, partial

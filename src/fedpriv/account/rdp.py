@@ -10,8 +10,6 @@
   Roth, Su 2022, "Gaussian differential privacy", corollary 2.13.
 """
 
-from __future__ import annotations
-
 import math
 from decimal import Decimal, localcontext
 from functools import cache, lru_cache

@@ -5,8 +5,6 @@ inside. A threshold must be chosen before the scores are looked at, or on others
 scores tell nothing, and exceed the truth with probability 1 − `confidence` at most.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -9,8 +9,6 @@
   probability q; every round's u is rounded down, so that what is composed is never more than the truth.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple

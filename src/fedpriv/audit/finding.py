@@ -5,8 +5,6 @@ function of what is known of a run (trace, sampled distances, ledger; no torch),
 for every ε that it has something to say about. To add one, write it, its line here, and who attacks.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass

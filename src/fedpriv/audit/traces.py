@@ -6,8 +6,6 @@ sends the opposite instead. Everybody else sends nothing, or what the attacker k
 pair costs holds for all.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Iterator, Sequence
 

@@ -4,8 +4,6 @@ Labels of NbAFL, joint accounting, clipped means, uploads without a bound; one b
 differ in some, one coin for a whole tensor.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from typing import Any

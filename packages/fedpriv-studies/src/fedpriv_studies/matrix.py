@@ -6,8 +6,6 @@ they cost what one release of that sensitivity over the noise does, whose curve 
 form. Sensitivities are counted in units of the bound, and squared.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from fractions import Fraction
 from functools import cache

@@ -17,8 +17,6 @@ DEVIATION: averages are kept around the third of every four pixels. Kymatio, whi
 them around the first.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 from collections.abc import Callable

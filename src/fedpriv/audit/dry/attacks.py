@@ -5,8 +5,6 @@ An attacker of single uploads looks at each along its sender's axis and along on
 bits sees answers: half of the bits as they were sent, the others as if the opposite had been.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import NamedTuple

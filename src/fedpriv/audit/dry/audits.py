@@ -1,7 +1,5 @@
 """A dry run from its rounds to a finding."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

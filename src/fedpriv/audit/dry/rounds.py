@@ -1,7 +1,5 @@
 """The mechanism of a run, played dry: its cohorts, its uploads, its releases."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple, cast
