@@ -107,12 +107,12 @@ class Matrix:
     @classmethod
     def planned(cls, turns: Turns, bands: int) -> Matrix:
         """Return the matrix for clients who come so often; `bands` 0: as many as their rounds are apart."""
-        raise NotImplementedError
+        return cls()
 
     @classmethod
     def read(cls, bands: int, numbers: str) -> Matrix:
         """Return the matrix of a trace that says this; BadInput names what there cannot be."""
-        raise NotImplementedError
+        return cls()
 
     def facts(self) -> dict[str, Any]:
         """Return the columns of a trace about it: all that `read` needs."""
@@ -146,14 +146,11 @@ class Toeplitz(Matrix):
         """Return the diagonals of C `[rounds]`."""
         raise NotImplementedError
 
-    def memory(self, like: torch.Tensor) -> list[torch.Tensor]:
-        """Return the memory of the noise before the first round, each part like `like`."""
-        raise NotImplementedError
-
     def correlate(self, noise: torch.Tensor, memory: list[torch.Tensor]) -> None:
         """Take from z of a round, in place, what earlier noise takes of it, and have the memory know it.
 
-        That is W z, without its T² / 2 normals: W is the inverse of C, and C W z = z.
+        That is W z, without its T² / 2 normals: W is the inverse of C, and C W z = z. Before the first round
+        the memory is empty.
         """
         raise NotImplementedError
 
@@ -162,7 +159,7 @@ class Toeplitz(Matrix):
         kept = _kept(self, streams, tuple(like.shape), like.dtype, like.device)
         last, memory = kept.round, kept.memory
         if not 0 < last <= round:
-            last, memory = 0, self.memory(like)
+            last, memory = 0, []
         kept.round = 0  # whoever is interrupted here begins anew
         for now in range(last + 1, round + 1):
             kept.noise = streams.noise(STREAM, now).like(like)
@@ -185,10 +182,8 @@ class Kept:
 
 
 @lru_cache(maxsize=1)  # of the one run that this process trains
-def _kept(
-    matrix: Toeplitz, streams: Streams, shape: tuple[int, ...], dtype: torch.dtype, device: torch.device
-) -> Kept:
-    """Return the part of the noise so far that is kept; the rest is computed anew."""
+def _kept(*run: object) -> Kept:
+    """Return what is kept of the noise of this matrix, streams, shape, type and device; at first nothing."""
     return Kept()
 
 
@@ -218,14 +213,6 @@ class Tree(Matrix):
     """All dyadic intervals."""
 
     name: ClassVar[str] = "tree"
-
-    @classmethod
-    def planned(cls, turns: Turns, bands: int) -> Tree:
-        return cls()
-
-    @classmethod
-    def read(cls, bands: int, numbers: str) -> Tree:
-        return cls()
 
     def noise(self, streams: Streams, round: int, like: torch.Tensor) -> torch.Tensor:
         total = like.new_zeros(like.shape)
@@ -286,9 +273,6 @@ class Banded(Toeplitz):
         """Return the diagonals `[rounds]`: binomials (2j over j) / 4^j, and 0 from `bands` on."""
         ratios = (np.arange(1.0, rounds) - 0.5) / np.arange(1.0, rounds)
         return np.where(np.arange(rounds) < self.bands, np.cumprod([1.0, *ratios]), 0.0)
-
-    def memory(self, like: torch.Tensor) -> list[torch.Tensor]:
-        return []
 
     def correlate(self, noise: torch.Tensor, memory: list[torch.Tensor]) -> None:
         """Do so with the noise of the last `bands` − 1 rounds, the latest first."""
@@ -355,10 +339,9 @@ class Blt(Toeplitz):
         scales, decays = np.array(self.series).T
         return np.concatenate([[1.0], decays ** np.arange(rounds - 1)[:, None] @ scales])
 
-    def memory(self, like: torch.Tensor) -> list[torch.Tensor]:
-        return [like.new_zeros(like.shape) for _ in self.series]
-
     def correlate(self, noise: torch.Tensor, memory: list[torch.Tensor]) -> None:
+        if not memory:
+            memory += [noise.new_zeros(noise.shape) for _ in self.series]
         for (scale, _), buffer in zip(self.series, memory, strict=True):
             noise -= scale * buffer
         for (_, decay), buffer in zip(self.series, memory, strict=True):
