@@ -5,6 +5,7 @@ at q = 1) and for add/remove neighbours, of others as they say.
 """
 
 import math
+from bisect import bisect
 from collections.abc import Callable, Mapping
 from functools import partial
 from inspect import signature
@@ -130,18 +131,12 @@ def affordable_rounds(
             sampling_rate=sampling_rate, noise_multiplier=noise_multiplier, rounds=rounds, delta=delta
         )
 
-    if spent(at_most) <= epsilon:
-        return at_most
-    first = spent(1)
-    if first > epsilon:
+    affordable = bisect(range(1, at_most + 1), epsilon, key=spent)
+    if not affordable:
         raise BadInput(
-            f"epsilon: found {epsilon:g}, allowed: at least {first:.4g}, the cost of one round "
+            f"epsilon: found {epsilon:g}, allowed: at least {spent(1):.4g}, the cost of one round "
             f"at delta {delta:g} by accountant {accountant}"
         )
-    affordable, too_many = 1, at_most
-    while too_many - affordable > 1:
-        middle = (affordable + too_many) // 2
-        affordable, too_many = (middle, too_many) if spent(middle) <= epsilon else (affordable, middle)
     return affordable
 
 
