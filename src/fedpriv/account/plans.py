@@ -82,9 +82,13 @@ def calibrate(
     def spent(multiplier: float) -> float:
         return planner(sampling_rate=sampling_rate, noise_multiplier=multiplier, rounds=rounds, delta=delta)
 
+    def unreachable(floor: float) -> BadInput:
+        least = f"above {floor:.4g}, the least that {accountant} certifies at delta {delta:g}"
+        return BadInput(f"epsilon: found {epsilon:g}, allowed: {least}")
+
     from scipy.optimize import root_scalar
 
-    low, high = _bracket(spent, epsilon, partial(unreachable_error, accountant, epsilon, delta))
+    low, high = _bracket(spent, epsilon, unreachable)
 
     def excess(log_multiplier: float) -> float:
         found = spent(math.exp(log_multiplier)) / epsilon
@@ -97,16 +101,8 @@ def calibrate(
         step *= 2
     # Where ε jumps, from a floor that no noise lowers to what δ alone hides, the root is the jump.
     if spent(enough) < epsilon / 2 and (floor := spent(enough * (1 - JUMP))) > epsilon:
-        raise unreachable_error(accountant, epsilon, delta, floor)
+        raise unreachable(floor)
     return enough
-
-
-def unreachable_error(accountant: str, epsilon: float, delta: float, floor: float) -> BadInput:
-    """Return the error that says which ε is the least that an accountant certifies."""
-    return BadInput(
-        f"epsilon: found {epsilon:g}, allowed: above {floor:.4g}, the least that {accountant} certifies at "
-        f"delta {delta:g}"
-    )
 
 
 def affordable_rounds(
