@@ -154,22 +154,17 @@ PROBES: dict[str, Callable[[ProbedRound], str]] = {
 }
 
 
-def probe_of(site: Site, stated: Statement, round: int, memory: Memory, streams: Streams) -> ProbedRound:
-    """Return the round with hostile uploads, for the bound that it has."""
+def probe_round(
+    site: Site, stated: Statement, round: int, memory: Memory, streams: Streams
+) -> dict[str, str]:
+    """Faults of a round of hostile uploads, for the bound that it has, by the names of probes."""
     facts = site.play(torch.zeros(1, site.dimension), np.zeros(1, int), round, memory, streams).facts
     bound = declared_bound(facts, stated.attack, site.of_examples) * (
         site.expected if site.of_examples else 1
     )
     rows = hostile(bound, site.dimension, streams.numpy("hostile", round))
     played = site.play(rows, np.arange(len(rows)), round, memory, streams)
-    return ProbedRound(site, stated, round, memory, streams, rows, played)
-
-
-def probe_round(
-    site: Site, stated: Statement, round: int, memory: Memory, streams: Streams
-) -> dict[str, str]:
-    """Faults of a round, by the names of probes."""
-    probe = probe_of(site, stated, round, memory, streams)
+    probe = ProbedRound(site, stated, round, memory, streams, rows, played)
     return {name: text for name, look in PROBES.items() if (text := look(probe))}
 
 
