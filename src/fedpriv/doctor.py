@@ -6,8 +6,6 @@
 Nothing is measured, written or downloaded. Times are those of the stored runs.
 """
 
-from __future__ import annotations
-
 import os
 import platform
 import shutil

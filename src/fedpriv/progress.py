@@ -17,7 +17,7 @@ from collections.abc import Callable, Collection, Generator, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from multiprocessing import parent_process
 from threading import Event, Thread
-from typing import TYPE_CHECKING, Any, Protocol, TextIO, TypeVar
+from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -68,6 +68,7 @@ def put(text: str, stream: TextIO | None) -> None:
 
 
 T = TypeVar("T")
+Report = Callable[[dict[str, Any]], None]  # of the row of a round, or of `{unit: how many are done}`
 Far = Callable[[int, int | None], str]  # how much of it is done, in words
 Update = Callable[[int, str], None]
 
@@ -98,12 +99,6 @@ def duration(seconds: float) -> str:
     unit, size = next((pair for pair in reversed(UNITS) if seconds >= 2 * pair[1]), UNITS[0])
     count = seconds / size
     return f"{count:.1f} {unit}" if unit != "s" and count < 10 else f"{count:,.0f} {unit}"
-
-
-class Report(Protocol):
-    """Called after each round with the row just written; for another unit, with `{unit: how many done}`."""
-
-    def __call__(self, row: dict[str, Any]) -> None: ...
 
 
 def counted(title: str, items: Collection[T], unit: str) -> Iterator[T]:

@@ -1,7 +1,8 @@
 """What is chosen by name: ours, and beside it what installed packages add."""
 
 import tomllib
-from collections.abc import Iterator, Mapping, MutableMapping
+from collections import UserDict
+from collections.abc import Mapping
 from functools import cache, cached_property
 from importlib.metadata import EntryPoint, distributions, entry_points
 from pathlib import Path
@@ -12,7 +13,7 @@ from fedpriv.errors import BadInput
 T = TypeVar("T")
 
 
-class Registry(MutableMapping[str, T]):
+class Registry(UserDict[str, T]):
     """A dict of our own, which from its first use on also has the entry points `fedpriv.<group>`.
 
     They are loaded no earlier, so that a package may import the room that it adds to. One that cannot be
@@ -24,7 +25,8 @@ class Registry(MutableMapping[str, T]):
         self.group, self.kind, self.own = group, kind, own
 
     @cached_property
-    def _all(self) -> dict[str, T]:
+    def data(self) -> dict[str, T]:
+        """Ours and those of packages."""
         found = dict(self.own)
         for point in points(self.group):
             where = f"{point.group} of {package(point)}: {point.name}"
@@ -40,21 +42,6 @@ class Registry(MutableMapping[str, T]):
             if name in project.get("entry-points", {}).get(f"fedpriv.{self.group}", {}):
                 return f"{name} is of the package {project['name']}: pip install packages/{file.parent.name}"
         return ""
-
-    def __getitem__(self, name: str) -> T:
-        return self._all[name]
-
-    def __setitem__(self, name: str, value: T) -> None:
-        self._all[name] = value
-
-    def __delitem__(self, name: str) -> None:
-        del self._all[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._all)
-
-    def __len__(self) -> int:
-        return len(self._all)
 
 
 @cache

@@ -12,16 +12,8 @@ Mechanism = str  # one of `MECHANISMS`
 Facts = dict[str, Any]  # columns of one row that a verb fills in
 
 # What those schemes released whose traces are older than this column.
-BEFORE_MECHANISM = {
-    "none": "none",
-    "client_dp": "gaussian",
-    "global_dp": "gaussian",
-    "instance": "gaussian",
-    "joint": "gaussian",
-    "split": "gaussian",
-    "nbafl": "gaussian",
-    "dpfl_bnn": "randomized_response",
-}
+NOISY = ("client_dp", "global_dp", "instance", "joint", "split", "nbafl")
+BEFORE_MECHANISM = dict.fromkeys(NOISY, "gaussian") | {"none": "none", "dpfl_bnn": "randomized_response"}
 
 # Of a client's update, for the Bayesian accountant (`fedpriv.mechanisms.gaussian`) -> the most that it can
 # be, in units of the bound. All are for clients that are taken away.

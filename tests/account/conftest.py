@@ -4,6 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from fedpriv.trace import MISSING
+
 
 @pytest.fixture(scope="session")
 def make_trace() -> Callable[..., pd.DataFrame]:
@@ -18,48 +20,25 @@ def make_trace() -> Callable[..., pd.DataFrame]:
         clip: float = 1.0,
         population: int = 1000,
     ) -> pd.DataFrame:
-        return pd.DataFrame(
-            {
-                "round": np.arange(1, rounds + 1),
-                "mechanism": "gaussian",
-                "unit": "client",
-                "relation": "add_remove",
-                "sampling_law": law,
-                "population": population,
-                "expected_cohort": rate * population,
-                "sampling_rate": rate,
-                "cohort_size": round(rate * population),
-                "clip_l2": clip,
-                "clip_private": False,
-                "denominator": "expected",
-                "topped_up": False,
-                "noise_in_sum": False,
-                "noise_clipped": False,
-                "holders": 1,
-                "noise_multiplier": multiplier,
-                "noise_std": multiplier * clip if multiplier else 0.0,
-                "count_noise_multiplier": np.inf,
-                "local_steps": 0,
-                "rate_sequential": 0.0,
-                "rate_parallel": 0.0,
-                "per_example_clip": False,
-                "instance_clip_l2": np.inf,
-                "instance_noise_multiplier": 0.0,
-                "instance_noise_std": 0.0,
-                "statistics_releases": 0,
-                "statistics_noise_multiplier": np.inf,
-                "noise_shares": 0,
-                "gamma": 0.5,
-                "flips": "",
-                "noisy_bits": 0,
-                "upload_l2": np.inf,
-                "upload_noise_std": 0.0,
-                "upload_noise_least": np.nan,
-                "clear_values": 0,
-                "releases": 1,
-                "repeated_rows": False,
-            }
-        )
+        said = {
+            "round": np.arange(1, rounds + 1),
+            "mechanism": "gaussian",
+            "unit": "client",
+            "relation": "add_remove",
+            "sampling_law": law,
+            "population": population,
+            "expected_cohort": rate * population,
+            "sampling_rate": rate,
+            "cohort_size": round(rate * population),
+            "clip_l2": clip,
+            "clip_private": False,
+            "holders": 1,
+            "noise_multiplier": multiplier,
+            "noise_std": multiplier * clip if multiplier else 0.0,
+            "releases": 1,
+            "repeated_rows": False,
+        }
+        return pd.DataFrame(MISSING | said)
 
     return build
 

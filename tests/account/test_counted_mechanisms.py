@@ -1,7 +1,6 @@
 """What a trace says was released is what is counted: all that a view sees, and no mechanism unknown."""
 
 from collections.abc import Callable
-from typing import ClassVar
 
 import dp_accounting as dp
 import numpy as np
@@ -15,50 +14,16 @@ from fedpriv.account.ledgers import ledger
 from fedpriv.account.views import Mechanism as Release
 from fedpriv.account.views import count_released, upload_views, views
 from fedpriv.errors import BadInput
-from fedpriv.mechanisms.sampling import Poisson
-from fedpriv.schemes import SCHEMES, ClientDP
-from fedpriv.trace import BEFORE_MECHANISM, MECHANISMS, Mechanism
+from fedpriv.schemes import SCHEMES
+from fedpriv.trace import BEFORE_MECHANISM, MECHANISMS
 
 DELTA = 1e-5
-
-
-def test_a_bit_sent_beside_an_upload_is_hidden_by_no_noise_on_the_upload(make_trace):
-    noisy = {"upload_noise_std": 20.0, "upload_l2": 1.0, "count_noise_multiplier": 4.0}
-    rows = ledger(make_trace(3, 1.0, law="full").assign(**noisy), DELTA).query("accounting == 'upload'")
-    assert len(rows) and np.isinf(rows["epsilon"]).all()
 
 
 def test_what_does_not_say_what_it_released_has_no_epsilon_at_all(make_trace):
     assert ledger(make_trace().assign(mechanism="other"), DELTA).empty
     assert len(ledger(make_trace(), DELTA))
     assert ledger(make_trace().drop(columns="mechanism").assign(scheme="of_a_plug_in"), DELTA).empty
-
-
-def test_a_scheme_that_overrides_a_verb_says_anew_what_it_releases():
-    class Tree(ClientDP):
-        def combine(self, bounded, context):
-            return super().combine(bounded, context)
-
-    class Named(ClientDP):
-        pass
-
-    class Declared(Tree):
-        mechanism: ClassVar[Mechanism] = "randomized_response"
-
-    class Quiet:  # no scheme itself
-        def combine(self, bounded, context):
-            return bounded.updates.sum(0) / context.expected, {}
-
-    class Mixed(Quiet, ClientDP):
-        pass
-
-    kinds = Tree, Named, Declared, Mixed
-    assert [one.mechanism for one in kinds] == ["other", "gaussian", "randomized_response", "other"]
-    plans = [
-        one(name="client_dp", clip_l2=1.0, noise_multiplier=2.0).plan(Poisson(rate=0.5), 10, 3)
-        for one in kinds
-    ]
-    assert plans == [None, {"sampling_rate": 0.5}, None, None]
 
 
 def test_every_scheme_declares_what_traces_of_before_are_taken_to_be():

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from support.library import pld_accountant, rdp_accountant
 
-from fedpriv.account import bayesian, moments, pld, rdp
+from fedpriv.account import bayesian, pld, rdp
 from fedpriv.account.check import checked_trace
 from fedpriv.account.moments import LAMBDAS, best, log_moment
 from fedpriv.account.statement import Curve
@@ -54,14 +54,6 @@ def test_with_clipped_examples_epsilon_is_that_of_the_library_for_all_steps_comp
         assert end(pld.curves(view, DELTA), sensitivity="C") == pytest.approx(library, rel=1e-3)
 
 
-def test_only_twice_the_bound_is_certified_where_the_mean_is_clipped(make_instances) -> None:
-    sequential, parallel = both(make_instances(rounds=5, per_example=False))
-    for accountant in (moments, rdp, pld):
-        met = {curve.sensitivity: not curve.violation for curve in accountant.curves(parallel, DELTA)}
-        assert met == {"C": False, "2C": True}
-        assert not any(not curve.violation for curve in accountant.curves(sequential, DELTA))
-
-
 # --- estimates ---------------------------------------------------------------------------------------------
 
 
@@ -95,31 +87,20 @@ def test_a_client_of_fewer_than_three_samples_costs_the_largest_distance_there_c
         assert found == pytest.approx(float(best(worst, 0.99 * DELTA)[0]), rel=1e-12)
 
 
-def test_delta_pays_for_every_bound_of_every_client_and_step(make_instances) -> None:
-    trace = make_instances(rounds=3, clients=4, steps=2)
-    distances = drawn((3, 2, 4, 8), 1 / 60)
-    sequential, parallel = both(trace, distances)
-    failure = 0.01 * DELTA / (3 * 4 * 2 * len(LAMBDAS))
-    assert bayesian.failure_probability(DELTA, sequential.samples.bounds) == pytest.approx(failure)
-    (mechanism,) = parallel.mechanisms
-    scaled = mechanism.noise_multiplier / 60 / distances["instance_remove_sum"]
-    bounds = bayesian.log_upper_bound(log_moment(mechanism.sampling_rate, scaled), failure)
-    bounds = np.minimum(bounds, log_moment(mechanism.sampling_rate, mechanism.noise_multiplier))
-    expected, _ = best(bounds.max(axis=2).sum(axis=(0, 1)), 0.99 * DELTA)
-    labels = {"distance": "remove_sum", "composition": "product"}
-    assert end(bayesian.curves(parallel, DELTA), **labels) == pytest.approx(float(expected), rel=1e-12)
-
-
-def test_hoelders_exponent_is_the_number_of_steps_that_are_composed(make_instances) -> None:
+@pytest.mark.parametrize("composition", ["product", "hoelder"])
+def test_delta_pays_for_every_bound_and_hoelders_exponent_is_the_number_of_steps(
+    make_instances, composition: str
+) -> None:
     distances = drawn((3, 2, 4, 8), 1 / 60)["instance_remove_sum"]
-    trace = make_instances(rounds=3, clients=4, steps=2)
-    for view, exponent in zip(both(trace, {"instance_remove_sum": distances}), (24, 6), strict=True):
+    trace, failure = make_instances(rounds=3, clients=4, steps=2), 0.01 * DELTA / (3 * 4 * 2 * len(LAMBDAS))
+    for view, steps in zip(both(trace, {"instance_remove_sum": distances}), (24, 6), strict=True):
         (mechanism,) = view.mechanisms
+        assert bayesian.failure_probability(DELTA, view.samples.bounds) == pytest.approx(failure)
+        exponent = steps if composition == "hoelder" else 1
         logs = log_moment(mechanism.sampling_rate, mechanism.noise_multiplier / 60 / distances)
-        failure = bayesian.failure_probability(DELTA, 24)
         costs = bayesian.log_upper_bound(exponent * logs, failure) / exponent
         costs = np.minimum(costs, log_moment(mechanism.sampling_rate, mechanism.noise_multiplier))
-        steps = costs.sum(axis=2) if view.accounting == "sequential" else costs.max(axis=2)
-        expected, _ = best(steps.sum(axis=(0, 1)), 0.99 * DELTA)
-        labels = {"composition": "hoelder"}
-        assert end(bayesian.curves(view, DELTA), **labels) == pytest.approx(float(expected), rel=1e-12)
+        costs = costs.sum(axis=2) if view.accounting == "sequential" else costs.max(axis=2)
+        expected, _ = best(costs.sum(axis=(0, 1)), 0.99 * DELTA)
+        found = end(bayesian.curves(view, DELTA), composition=composition)
+        assert found == pytest.approx(float(expected), rel=1e-12)

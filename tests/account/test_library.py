@@ -56,13 +56,6 @@ def test_divergences_of_many_rounds_become_what_the_library_makes_of_each(rates,
         assert np.isnan(order) if np.isinf(library) else order == its_order
 
 
-def test_fixed_cohorts_are_accounted_for_replaced_clients_by_rdp_alone(make_trace) -> None:
-    view = server_views(checked_trace(make_trace(law="fixed", rounds=3)), {})[0]
-    (curve,) = rdp.curves(view, DELTA)
-    assert pld.curves(view, DELTA) == []
-    assert (curve.relation, curve.sensitivity, curve.violation) == ("replace_one", "2C", "")
-
-
 @pytest.mark.parametrize("sensitivity", ["C", "2C"])
 def test_a_pld_curve_bounds_every_round_and_is_exact_at_the_last(make_trace, sensitivity: str) -> None:
     trace = make_trace(rounds=40, rate=0.02, multiplier=2.0)

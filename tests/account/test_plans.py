@@ -112,13 +112,6 @@ def test_an_epsilon_that_cannot_be_met_is_named_with_what_can(act, line) -> None
         plans.epsilon(noise_multiplier=1.0, accountant="magic", **PLAN)
 
 
-@pytest.mark.parametrize(("rate", "law"), [(0.1, "poisson"), (1.0, "full")])
-def test_a_planned_spend_states_what_it_assumes(rate: float, law: str) -> None:
-    statement = plans.epsilon(sampling_rate=rate, noise_multiplier=2.0, rounds=3, delta=1e-5)
-    assert (statement.unit, statement.relation, statement.sampling_law) == ("client", "add_remove", law)
-    assert (statement.accountant, statement.sensitivity, statement.kind) == ("moments", "C", "guarantee")
-
-
 @pytest.mark.parametrize(
     ("rate", "rounds", "epsilon", "delta"), [(1.0, 1, 1e-3, 1e-5), (0.5, 1000, 1e-3, 1e-9)]
 )

@@ -2,21 +2,19 @@
 
 Every scheme, sampling law, denominator, relation and hook, at random. The oracle (`support.small_federation`)
 knows how rounds are run and nothing of accountants; the traces are made of the facts of the schemes. Between
-them come promises that are made beside a scheme's trace (`support.random_promises`): of cohort laws with what
-they are said to keep, of plans, of budgets for classes that inherit. `make explore` runs all 660 settings, as
-it runs tests by hypothesis on new examples; otherwise half of them do.
+them come promises beside a scheme's trace (`support.random_promises`), for classes that inherit from ours.
+`make explore` runs all 660 settings, as it runs tests by hypothesis on new examples; else half of them do.
 """
 
 import os
-from collections import Counter
 from itertools import product
 
 import numpy as np
 import pandas as pd
 import pytest
-from support import random_promises
 from support import small_federation as oracle
 from support.one_number import trace_of
+from support.random_promises import promises
 from support.random_settings import BATCH, EXAMPLES, SERVER, Setting, book, draw
 from support.small_federation import Federation, Outcomes, delta_of_rounds, given
 
@@ -28,7 +26,7 @@ from fedpriv.schemes.exchange import Hooks
 
 GONE = np.nan
 SETTINGS = 660 if os.environ.get("HYPOTHESIS_PROFILE") else 330
-BESIDE = 4  # a promise beside a trace after every fourth setting, all kinds by turns
+BESIDE = 4  # a promise beside a trace after every fourth setting
 
 
 # --- how rounds are run, in words of the oracle ------------------------------------------------------------
@@ -228,7 +226,7 @@ def test_no_guarantee_of_any_ledger_is_below_what_neighbours_cost(monkeypatch: p
     monkeypatch.setattr(pld, "CELLS", 500)
     monkeypatch.setattr(pld, "CURVE_CELLS", 500)
     rng = np.random.default_rng(20191122)
-    wrong, looked_at, beside = [], set(), Counter()
+    wrong, looked_at, beside = [], set(), 0
     for number in range(SETTINGS):
         some = {name: one for name, one in ACCOUNTANTS.items() if name != "pld" or number % 4 == 0}
         monkeypatch.setattr("fedpriv.account.ledgers.ACCOUNTANTS", some)
@@ -236,12 +234,11 @@ def test_no_guarantee_of_any_ledger_is_below_what_neighbours_cost(monkeypatch: p
         wrong += found
         looked_at |= what
         if number % BESIDE == 0:
-            kind = [*random_promises.KINDS][number // BESIDE % len(random_promises.KINDS)]
-            kept = random_promises.promises(kind, rng)
-            beside[kind] += len(kept)
+            kept = promises(rng)
+            beside += len(kept)
             wrong += [f"{one.words}: δ {one.found:.3g}" for one in kept if one.found > one.delta * (1 + 1e-3)]
     assert not wrong, "\n".join(wrong)
-    assert min(beside[kind] for kind in random_promises.KINDS) > SETTINGS // 66, beside
+    assert beside > SETTINGS // 66
     clients = product(["", "sum", "sized", "upload", "drawn"], ["replace_one"])
     others = [
         ("parallel", "add_remove"),

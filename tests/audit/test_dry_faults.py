@@ -17,8 +17,6 @@ SAID = {
     faults.NoiseEveryFourthRound: "the noise of round",
     faults.NoiseOfTheData: "the noise is another where other updates are sent",
     faults.CorrelatedOverRounds: "comes again in round",
-    faults.CoupledNumbers: "numbers 8 and 301",
-    faults.TwoValues: "the noise is not normal",
     faults.StudentT: "the noise is not normal",
     faults.LittleNoiseHereAndThere: "the noise is not normal",
     faults.OutsideOfStreams: "not from the run's streams",
@@ -41,7 +39,7 @@ SAID = {
 }
 # What shows in many rounds only.
 MANY = {
-    *(faults.NoiseOfTheRoundAlone, faults.CoupledNumbers, faults.LittleNoiseHereAndThere),
+    faults.LittleNoiseHereAndThere,
     *(one for one in SAID if issubclass(one, Poisson)),
 }
 OF = {faults.DpflBnn: "dpfl_bnn", faults.NbAFL: "nbafl"}

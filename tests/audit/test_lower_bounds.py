@@ -35,9 +35,6 @@ ESTIMATORS = {
     "exact null": lambda inside, outside: bounds.null_bound(
         int((inside >= 1.0).sum()), len(inside), float(norm.logsf(1.0)), DELTA
     ),
-    "flips": lambda inside, outside: bounds.bit_bound(
-        int((inside >= 1.0).sum()), len(inside), rounds=1, kept=1, gamma=0.5 - norm.sf(1.0), delta=DELTA
-    ),
     "one shot, lower end": lambda inside, outside: bounds.one_shot_epsilon(inside / 100, 10_000, DELTA)[1],
 }
 

@@ -171,6 +171,21 @@ def test_a_law_that_deals_by_writer_needs_data_with_writers(plan_of):
         ({"patches": {"*": {"rounds": -1}}}, ("small.runs.plain", "rounds", "-1")),
         ({"patches": {"*": {"scheme": {"name": "magic"}}}}, ("scheme", "magic", "client_dp")),
         ({"substitutes": {"mnist": "letters"}}, ("dataset", "letters", "digits")),
+        # What could not be trained, or not be accounted.
+        (
+            {"patches": {"*": {"cohort": {"law": "fixed", "size": 5}}}},
+            ("cohort.size: found 5", "at most 4"),
+        ),
+        (
+            {"patches": {"*": {"cohort": {"rate": 9e-10}}}},
+            ("cohort.rate: found 9e-10", "at least 1e-09"),
+        ),
+        ({"patches": {"*": {"model": {"name": "cnn", "widths": [1] * 17}}}}, ("model.widths", "16")),
+        (
+            {"patches": {"*": {"probe": {"panel": 10**5}}}},
+            ("probe.panel: found 100000", "at most 10,000"),
+        ),
+        ({"patches": {"*": {"photos": {"copies": 10**9}}}}, ("photos.copies", "10000")),
     ],
 )
 def test_a_wrong_preset_is_refused_in_one_line_naming_the_key(plan_of, preset, words):

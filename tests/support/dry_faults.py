@@ -1,7 +1,5 @@
 """Faults planted in schemes that state what a sound one would, with a noise multiplier of 2."""
 
-from typing import Any, ClassVar
-
 import numpy as np
 import torch
 from scipy import special, stats
@@ -83,34 +81,17 @@ class CorrelatedOverRounds(Noisy):
         return (now - before) / 2**0.5
 
 
-class CoupledNumbers(Noisy):
-    def noise(self, context, total, bounded):
-        noise = super().noise(context, total, bounded)
-        noise[7] = (noise[7] + 2 * noise[300]) / 5**0.5
-        return noise
-
-
 class OutsideOfStreams(Noisy):
     def noise(self, context, total, bounded):
         return torch.randn(len(total))
 
 
-class Shaped(Noisy):
+class StudentT(Noisy):
     """Independent noise of the stated mean and variance, of another law."""
-
-    law: ClassVar[Any]
 
     def noise(self, context, total, bounded):
         even = special.ndtr(super().noise(context, total, bounded).double().numpy())
-        return torch.from_numpy((self.law.ppf(even) - self.law.mean()) / self.law.std()).to(total)
-
-
-class TwoValues(Shaped):
-    law = stats.bernoulli(0.5)
-
-
-class StudentT(Shaped):
-    law = stats.t(8)
+        return torch.from_numpy(stats.t(8).ppf(even) / stats.t(8).std()).to(total)
 
 
 class LittleNoiseHereAndThere(Noisy):

@@ -3,7 +3,7 @@
 Each with the δ that some neighbours have at that ε.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from types import SimpleNamespace
 from typing import ClassVar, Literal, NamedTuple
@@ -127,14 +127,9 @@ def built_on_ours(rng: np.random.Generator, delta: float) -> Iterator[Promise]:
             yield Promise(f"{words}: {one}", one.epsilon, delta, 1.0 if clear else float(found[0]))
 
 
-KINDS: dict[str, Callable[[np.random.Generator, float], Iterator[Promise]]] = {
-    one.__name__: one for one in (built_on_ours,)
-}
-
-
-def promises(kind: str, rng: np.random.Generator) -> list[Promise]:
-    """Return what a random setting is promised; of one that is refused nothing is."""
+def promises(rng: np.random.Generator) -> list[Promise]:
+    """Return what a random class that inherits is promised; of one that is refused nothing is."""
     found: list[Promise] = []
     with suppress(BadInput):
-        found.extend(KINDS[kind](rng, float(rng.choice([1e-2, 1e-5]))))
+        found.extend(built_on_ours(rng, float(rng.choice([1e-2, 1e-5]))))
     return found

@@ -15,13 +15,12 @@ from fedpriv_studies.correlated import (
     Tree,
     Turns,
     best,
-    inverse,
-    order,
-    told,
+    matrix_of,
 )
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from support.made_run import BY_SCHEME, RUN, go
+from support.matrices import decoder, encoder, nodes
 
 from fedpriv.account import ledger, statements
 from fedpriv.config.run import Run
@@ -43,16 +42,16 @@ def noise_of(matrix, rounds, run="x"):
 @each_matrix
 @pytest.mark.parametrize("rounds", [1, 8, 31])
 def test_what_is_decoded_is_what_was_encoded(matrix, rounds):
-    made = matrix.decoder(rounds) @ matrix.encoder(rounds)
+    made = decoder(matrix, rounds) @ encoder(matrix, rounds)
     np.testing.assert_allclose(made, np.eye(rounds), atol=1e-10)
 
 
 @each_matrix
 def test_the_noise_of_a_round_is_its_row_of_independent_normals(matrix):
     rounds, streams = 21, Streams(3, "x")
-    keys = order(rounds) if isinstance(matrix, Tree) else [(t, 0) for t in range(1, rounds + 1)]
+    keys = nodes(rounds) if isinstance(matrix, Tree) else [(t, 0) for t in range(1, rounds + 1)]
     normals = [streams.noise(STREAM, *key).like(torch.zeros(50, dtype=torch.float64)) for key in keys]
-    expected = matrix.decoder(rounds) @ torch.stack(normals).numpy()
+    expected = decoder(matrix, rounds) @ torch.stack(normals).numpy()
     np.testing.assert_allclose(noise_of(matrix, rounds), expected, atol=1e-12)
 
 
@@ -91,13 +90,13 @@ def test_a_round_that_was_interrupted_has_its_noise_all_the_same(matrix, at, mon
 
 @each_matrix
 def test_a_trace_says_all_of_a_matrix(matrix):
-    assert told(matrix.facts()) == matrix
+    assert matrix_of(matrix.facts()) == matrix
 
 
 def rms_error(matrix, rounds, times, apart):
     """Return the root mean square of the noise in all partial sums where a client moves C x by 1 at most."""
     (square,) = matrix.squares([rounds], times, apart)
-    partial = np.tril(np.ones((rounds, rounds))) @ matrix.decoder(rounds)
+    partial = np.tril(np.ones((rounds, rounds))) @ decoder(matrix, rounds)
     return np.sqrt(square * (partial**2).sum(axis=1).mean())
 
 
@@ -139,21 +138,20 @@ def test_what_is_planned_is_exact_in_float32_and_the_same_on_a_processor_that_ro
 )
 def test_numbers_of_no_blt_are_one_line_that_names_what_is_allowed(numbers):
     with pytest.raises(BadInput, match=r"^trace: numbers: found .*, allowed with matrix blt: SCALE:DECAY"):
-        told({"matrix": "blt", "numbers": numbers})
+        matrix_of({"matrix": "blt", "numbers": numbers})
 
 
 def test_the_square_root_of_partial_sums_is_what_is_banded():
-    root = Banded(30).encoder(30)
+    root = encoder(Banded(30), 30)
     np.testing.assert_allclose(root @ root, np.tril(np.ones((30, 30))), atol=1e-12)
-    np.testing.assert_allclose(inverse(root[:, 0]), np.linalg.inv(root)[:, 0], atol=1e-12)
 
 
 @pytest.mark.parametrize("matrix", MATRICES)
-def test_a_run_costs_the_epsilon_that_its_noise_was_planned_for(matrix, files, tmp_path):
+def test_a_run_costs_the_epsilon_that_its_noise_was_planned_for_and_hardly_less(matrix, files, tmp_path):
     scheme = BY_SCHEME["dp_ftrl"]["scheme"] | {"matrix": matrix, "noise_multiplier": {"epsilon": 3.0}}
     run = parse(Run.model_validate, RUN | BY_SCHEME["dp_ftrl"] | {"scheme": scheme}, "a run")
     trace = pd.read_parquet(go(run, files, tmp_path / "run") / "trace.parquet")
     planned = run.scheme.planned(run.cohort, run.partition.clients, run.rounds)
-    assert told(trace.iloc[0].to_dict()) == told(trace.iloc[-1].to_dict()) == planned
+    assert matrix_of(trace.iloc[0].to_dict()) == matrix_of(trace.iloc[-1].to_dict()) == planned
     (spent,) = [one for one in statements(ledger(trace, run.account.delta)) if one.sensitivity == "C"]
     assert spent.status == "guarantee" and 2.99 < spent.epsilon <= 3.0

@@ -9,6 +9,7 @@ import pytest
 from fedpriv_studies.correlated import MATRICES, Matrix, Turns
 from fedpriv_studies.spaced import Spaced
 from scipy.stats import norm
+from support.matrices import encoder
 from support.random_promises import Promise
 from support.small_federation import Outcomes, delta_of_rounds, merged, subsets
 
@@ -33,10 +34,9 @@ def in_turn(population: int, size: int, rounds: int) -> np.ndarray:
     return np.array([(places == one).any(axis=1) for one in range(population)])
 
 
-def moved(matrix: Matrix | None, came: np.ndarray, noise: float) -> np.ndarray:
+def moved(matrix: Matrix, came: np.ndarray, noise: float) -> np.ndarray:
     """Return what a client who comes in these rounds `[..., T]` moves the release by, over the noise."""
-    encoder = np.eye(came.shape[-1]) if matrix is None else matrix.encoder(came.shape[-1])
-    return came @ encoder.T / noise
+    return came @ encoder(matrix, came.shape[-1]).T / noise
 
 
 def of_law(law: CohortLaw, population: int, matrix: Matrix, rounds: int, noise: float, told: float) -> float:

@@ -15,8 +15,6 @@ beside it. DEVIATION: the authors' code takes the least ε over λ at no charge.
 looked at.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache

@@ -4,22 +4,16 @@ Abadi et al. 2016, "Deep Learning with Differential Privacy", Theorem 2. All ari
 log-moment at λ equals λ times the Rényi divergence of order λ + 1 (Mironov, Talwar, Zhang 2019).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import xlog1py, xlogy
 
 from fedpriv.account.statement import Curve
-from fedpriv.account.views import FIXED
-
-if TYPE_CHECKING:
-    from fedpriv.account.views import View
+from fedpriv.account.views import FIXED, View
 
 # ε is at least log(1/δ)/λ_max: the published ε = .1 at δ = 1e-5 needs λ ≥ 116, far above the customary 32.
 LAMBDAS = np.array([*range(1, 65), 80, 96, 128, 192, 256, 384, 512])

@@ -5,6 +5,7 @@ at q = 1) and for add/remove neighbours, of others as they say.
 """
 
 import math
+from bisect import bisect
 from collections.abc import Callable, Mapping
 from functools import partial
 from inspect import signature
@@ -81,9 +82,13 @@ def calibrate(
     def spent(multiplier: float) -> float:
         return planner(sampling_rate=sampling_rate, noise_multiplier=multiplier, rounds=rounds, delta=delta)
 
+    def unreachable(floor: float) -> BadInput:
+        least = f"above {floor:.4g}, the least that {accountant} certifies at delta {delta:g}"
+        return BadInput(f"epsilon: found {epsilon:g}, allowed: {least}")
+
     from scipy.optimize import root_scalar
 
-    low, high = _bracket(spent, epsilon, partial(unreachable_error, accountant, epsilon, delta))
+    low, high = _bracket(spent, epsilon, unreachable)
 
     def excess(log_multiplier: float) -> float:
         found = spent(math.exp(log_multiplier)) / epsilon
@@ -96,16 +101,8 @@ def calibrate(
         step *= 2
     # Where ε jumps, from a floor that no noise lowers to what δ alone hides, the root is the jump.
     if spent(enough) < epsilon / 2 and (floor := spent(enough * (1 - JUMP))) > epsilon:
-        raise unreachable_error(accountant, epsilon, delta, floor)
+        raise unreachable(floor)
     return enough
-
-
-def unreachable_error(accountant: str, epsilon: float, delta: float, floor: float) -> BadInput:
-    """Return the error that says which ε is the least that an accountant certifies."""
-    return BadInput(
-        f"epsilon: found {epsilon:g}, allowed: above {floor:.4g}, the least that {accountant} certifies at "
-        f"delta {delta:g}"
-    )
 
 
 def affordable_rounds(
@@ -130,18 +127,12 @@ def affordable_rounds(
             sampling_rate=sampling_rate, noise_multiplier=noise_multiplier, rounds=rounds, delta=delta
         )
 
-    if spent(at_most) <= epsilon:
-        return at_most
-    first = spent(1)
-    if first > epsilon:
+    affordable = bisect(range(1, at_most + 1), epsilon, key=spent)
+    if not affordable:
         raise BadInput(
-            f"epsilon: found {epsilon:g}, allowed: at least {first:.4g}, the cost of one round "
+            f"epsilon: found {epsilon:g}, allowed: at least {spent(1):.4g}, the cost of one round "
             f"at delta {delta:g} by accountant {accountant}"
         )
-    affordable, too_many = 1, at_most
-    while too_many - affordable > 1:
-        middle = (affordable + too_many) // 2
-        affordable, too_many = (middle, too_many) if spent(middle) <= epsilon else (affordable, middle)
     return affordable
 
 

@@ -10,13 +10,11 @@ those that decide δ the usual ones, so that rounding is small beside them too. 
 1.83
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import numpy as np
 from scipy.fft import next_fast_len
@@ -24,11 +22,7 @@ from scipy.fft import next_fast_len
 from fedpriv.account import moments, rdp
 from fedpriv.account.loss import ROUNDING, PrivacyLoss, loss_from_above, loss_range
 from fedpriv.account.statement import Curve
-from fedpriv.account.views import Mechanism, planned_mechanism
-
-if TYPE_CHECKING:
-    from fedpriv.account.views import View
-
+from fedpriv.account.views import Mechanism, View, planned_mechanism
 
 # So many releases of each loss, of one direction and one width.
 Releases = Sequence[tuple[PrivacyLoss, int]]

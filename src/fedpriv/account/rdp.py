@@ -10,24 +10,17 @@
   Roth, Su 2022, "Gaussian differential privacy", corollary 2.13.
 """
 
-from __future__ import annotations
-
 import math
 from decimal import Decimal, localcontext
 from functools import cache, lru_cache
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import gammaln, log_ndtr
 
 from fedpriv.account import moments
 from fedpriv.account.statement import Curve
-from fedpriv.account.views import Mechanism, planned_mechanism
-
-if TYPE_CHECKING:
-    from fedpriv.account.views import View
-
+from fedpriv.account.views import Mechanism, View, planned_mechanism
 
 NEAR = 1e-9  # what the search for a root may be off
 

@@ -26,7 +26,7 @@ def account(directory: Path, deltas: Deltas) -> Path:
 
 
 def write_ledger(directory: Path, frame: pd.DataFrame, deltas: Deltas) -> Path:
-    """Write what `counted` has returned as the ledger of a run directory; return its path."""
+    """Write what `count_run` has returned as the ledger of a run directory; return its path."""
     path = directory / "ledger.parquet"
     return parquet.save_frame(frame, path, RunDir(directory).sources, deltas.made_with)
 

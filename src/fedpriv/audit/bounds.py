@@ -5,16 +5,13 @@ inside. A threshold must be chosen before the scores are looked at, or on others
 scores tell nothing, and exceed the truth with probability 1 − `confidence` at most.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 
 import numpy as np
 from scipy.special import ndtri
-from scipy.stats import beta, binom
+from scipy.stats import beta
 
-from fedpriv.account import rdp
 from fedpriv.account.rdp import gaussian_epsilon
 
 
@@ -63,7 +60,7 @@ def gaussian_reading(
     Nasr et al. 2023, "Tight auditing of differentially private machine learning".
     """
     misses, alarms = rates(inside, outside, threshold, 1 - confidence)
-    return rdp.gaussian_epsilon(max(0.0, -float(ndtri(alarms)) - float(ndtri(misses))), delta)
+    return gaussian_epsilon(max(0.0, -float(ndtri(alarms)) - float(ndtri(misses))), delta)
 
 
 def null_bound(hits: int, trials: int, log_null: float, delta: float, confidence: float = 0.95) -> float:
@@ -73,23 +70,13 @@ def null_bound(hits: int, trials: int, log_null: float, delta: float, confidence
 
 
 def expected_bound(hits: np.ndarray, log_null: np.ndarray, trials: int, delta: float) -> np.ndarray:
-    """Return the expected bound of `against_null` of so many trials; −∞ where nothing is to be expected.
+    """Return the expected bound of `null_bound` of so many trials; −∞ where nothing is to be expected.
 
     `hits` are the probabilities of a hit at each threshold that may be chosen, `log_null` those of nobody.
     """
     least = hits - 1.7 * np.sqrt(hits * (1 - hits) / trials) - 5 / trials
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(least > delta, np.log(least - delta) - log_null, -np.inf)
-
-
-def bit_bound(
-    hits: int, trials: int, rounds: int, kept: int, gamma: float, delta: float, confidence: float = 0.95
-) -> float:
-    """Return the bound of an attacker of one bit: a hit is that at least `kept` of its answers say so.
-
-    The null is exact: of an opposite bit each of `rounds` answers says so with probability ½ − γ.
-    """
-    return null_bound(hits, trials, float(binom.logsf(kept - 1, rounds, 0.5 - gamma)), delta, confidence)
 
 
 def one_shot_epsilon(cosines: np.ndarray, dimension: int, delta: float) -> tuple[float, float]:
@@ -103,4 +90,4 @@ def one_shot_epsilon(cosines: np.ndarray, dimension: int, delta: float) -> tuple
     if len(scaled) < 2 or np.isnan(scaled).any():
         return 0.0, 0.0
     mean, slack = float(scaled.mean()), 1.96 * float(scaled.std(ddof=1)) / math.sqrt(len(scaled))
-    return rdp.gaussian_epsilon(max(0.0, mean), delta), rdp.gaussian_epsilon(max(0.0, mean - slack), delta)
+    return gaussian_epsilon(max(0.0, mean), delta), gaussian_epsilon(max(0.0, mean - slack), delta)

@@ -9,21 +9,19 @@
   probability q; every round's u is rounded down, so that what is composed is never more than the truth.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from scipy.special import ndtr
+from scipy.stats import binom
 
 from fedpriv.account import loss, pld, rdp
-from fedpriv.account.check import check
 from fedpriv.account.statement import PrivacyStatement
 from fedpriv.account.views import Mechanism, View, planned_mechanism
 from fedpriv.audit import bounds
-from fedpriv.audit.finding import Finding, Known, finding
+from fedpriv.audit.finding import ARITHMETIC, Finding, Known, finding
 
 SCORE_CELLS = 1 << 20  # of the grid on which scores are composed
 LEAST = 1e-11  # tails below it are mostly what the transform is off
@@ -36,11 +34,6 @@ class AlikeRounds(NamedTuple):
     sampling_rate: float
     noise_multiplier: float
     rounds: int
-
-    def checked(self) -> AlikeRounds:
-        """Return the plan; raises BadInput naming the value that is out of range."""
-        check(**self._asdict())
-        return self
 
 
 def score(plan: AlikeRounds, seen: np.ndarray) -> np.ndarray:
@@ -216,8 +209,6 @@ def quantile_low(values: np.ndarray, delta: float, confidence: float) -> float:
     0 where there are too few values to say so: it is a lower bound, in the sense of probability, on the ε for
     which P[loss > ε] is δ at most.
     """
-    from scipy.stats import binom
-
     # So many of them lie above the quantile of δ, or fewer, at that confidence.
     above = int(binom.ppf(confidence, len(values), delta))
     return max(0.0, float(np.sort(values)[::-1][above])) if above < len(values) else 0.0
@@ -240,7 +231,7 @@ def outlier(known: Known) -> Iterator[Finding]:
     # The δ of clients is one in a ledger: what one of them costs is one number.
     found = removal_epsilon(rate_of(view), moved, stated[0].delta)
     for one in stated:
-        yield finding("outlier", one, found, "no run, no transcripts")
+        yield finding("outlier", one, found, ARITHMETIC)
 
 
 def followed_client(known: Known) -> Iterator[Finding]:
@@ -263,7 +254,7 @@ def followed_client(known: Known) -> Iterator[Finding]:
         who = f"{over} of {moved.shape[1]} clients followed cost more"
         if panel_distances(view) is None:
             who = "a client always as near zero as the nearest that was sampled"
-        yield finding("followed", one, max(each), f"no run, no transcripts; {who}")
+        yield finding("followed", one, max(each), f"{ARITHMETIC}; {who}")
 
 
 def frequency(known: Known) -> Iterator[Finding]:

@@ -5,8 +5,6 @@ function of what is known of a run (trace, sampled distances, ledger; no torch),
 for every ε that it has something to say about. To add one, write it, its line here, and who attacks.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -24,6 +22,7 @@ from fedpriv.streams import Streams
 
 # Beyond this share of a stated ε a lower bound refutes it: accountants round ε up, and by less.
 ROUNDING = 1e-6
+ARITHMETIC = "no run, no transcripts"  # the cost of what nothing is sampled for
 
 
 def how_counted(statement: Any) -> str:

@@ -4,8 +4,6 @@ Each audit is a function of what is known of a run, which yields a finding for e
 to say about. To add one, write it, its line here, and in `finding.py` who attacks.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 

@@ -6,13 +6,11 @@ sends the opposite instead. Everybody else sends nothing, or what the attacker k
 pair costs holds for all.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from fedpriv.account import loss, pld
 from fedpriv.account.check import checked_trace
@@ -21,13 +19,9 @@ from fedpriv.account.rdp import gaussian_epsilon
 from fedpriv.account.statement import PrivacyStatement
 from fedpriv.account.views import Mechanism, View, planned_mechanism, views
 from fedpriv.audit import clients
-from fedpriv.audit.finding import Finding, finding
+from fedpriv.audit.finding import ARITHMETIC, Finding, finding
 from fedpriv.frozen import Deltas
 from fedpriv.trace import SAMPLED
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 APART = {"removed": 1.0, "replaced": 2.0}  # of those who are drawn, in units of the bound
 
@@ -75,7 +69,6 @@ def replacement_bound(
     return max(0.0, pld.lower_epsilon(run, delta) - over)
 
 
-COST = "no run, no transcripts"
 # Who sees what: sums with the noise of whoever adds them, the same with their size, or what a client sends.
 SEEN = ("", "sized", "upload")
 
@@ -104,4 +97,4 @@ def _of_view(view: View, stated: list[PrivacyStatement], delta: float) -> Iterat
         name = "removed" if one.sensitivity == "C" else "replaced"
         if name not in bounds:
             bounds[name] = pair_epsilon(name, view.mechanisms, view.counts.sum(axis=0).tolist(), delta)
-        yield finding(name, one, bounds[name], COST)
+        yield finding(name, one, bounds[name], ARITHMETIC)

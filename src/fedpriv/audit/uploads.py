@@ -4,8 +4,6 @@ Labels of NbAFL, joint accounting, clipped means, uploads without a bound; one b
 differ in some, one coin for a whole tensor.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from typing import Any
@@ -16,7 +14,7 @@ from scipy.stats import binom, chi2
 from fedpriv.account.randomized_response import ONE_BIT, answers_at_random, exact_epsilon
 from fedpriv.account.statement import PrivacyStatement
 from fedpriv.audit import bounds, clients
-from fedpriv.audit.finding import Finding, Known, finding
+from fedpriv.audit.finding import ARITHMETIC, Finding, Known, finding
 from fedpriv.schemes.base import RoundContext
 from fedpriv.schemes.dpfl_bnn import flips
 from fedpriv.streams import Streams
@@ -42,7 +40,7 @@ def bits(known: Known) -> Iterator[Finding]:
     for round in range(1, rounds + 1):
         context = RoundContext(round, rounds, 1, 1.0, np.ones(1), 1, (1,), streams)
         answers += ~flips(gamma, "coordinate", (DRAWS, 1), context)[:, 0]
-    found = bounds.bit_bound(int((answers >= kept).sum()), DRAWS, rounds, kept, gamma, stated.delta)
+    found = bounds.null_bound(int((answers >= kept).sum()), DRAWS, float(wrong[kept]), stated.delta)
     yield finding("bits", stated, found, f"no run, {DRAWS:,} transcripts", 0.95)
 
 
@@ -61,7 +59,7 @@ def uploads(known: Known) -> Iterator[Finding]:
     if measured:
         cost = f"1 run, in which one upload of two clients is {differ:,} bits apart"
     else:
-        cost = f"no run, no transcripts; clients that differ in {differ:,} bits of a round"
+        cost = f"{ARITHMETIC}; clients that differ in {differ:,} bits of a round"
     found = exact_epsilon(gamma, differ * (1 if measured else rounds), stated.delta)
     yield finding("uploads", stated, found, cost)._replace(kind="nominal", about=OF_ONE_BIT)
 
@@ -70,7 +68,7 @@ def tensors(known: Known) -> Iterator[Finding]:
     """Yield that one coin for a whole tensor hides nothing but its sign."""
     stated = one_bit_label(known)
     if stated is not None and (known.trace["flips"] == "tensor").all():
-        cost = "no run, no transcripts; one upload"
+        cost = f"{ARITHMETIC}; one upload"
         yield finding("tensors", stated, math.inf, cost)._replace(kind="nominal", about=OF_ONE_BIT)
 
 
@@ -86,7 +84,6 @@ def coins_hide(known: Known) -> bool:
     return 0 < float(known.trace["gamma"][0]) < 0.5
 
 
-ARITHMETIC = "no run, no transcripts"
 CLIENT = "client (label)"
 
 

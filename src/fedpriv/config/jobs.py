@@ -6,8 +6,6 @@
 - which runs share a process (`training_jobs`).
 """
 
-from __future__ import annotations
-
 import csv
 import math
 from bisect import bisect

@@ -89,6 +89,23 @@ def count_owners(dataset: Any, least: Any, validation: Any) -> int:
     raise choice_error(where, [ALL], f"a number, for nobody knows the owners in {plain(dataset)}")
 
 
+def find_noise(config: Any) -> Any:
+    """Config of a run with a number in place of a budget for the noise multiplier."""
+    scheme = config.get("scheme") if isinstance(config, Mapping) else None
+    budget = scheme.get("noise_multiplier") if isinstance(scheme, Mapping) else None
+    if not (isinstance(scheme, Mapping) and isinstance(budget, Mapping)):
+        return config
+
+    def with_multiplier(number: float) -> Any:
+        return {**config, "scheme": {**scheme, "noise_multiplier": number}}
+
+    try:
+        run = Run.model_validate(with_multiplier(1.0))
+    except ValidationError:
+        return with_multiplier(1.0)  # what else is wrong is said by its own name
+    return with_multiplier(multiplier(run, budget))
+
+
 DIGITS = 4  # of a multiplier that is found: it is rounded up, so that its ε is still within the budget
 
 
@@ -284,31 +301,10 @@ class Run(Frozen):
 
     @model_validator(mode="before")
     @classmethod
-    def _all_clients(cls, config: Any) -> Any:
-        """Put the number of clients in place of `all`."""
+    def _filled_in(cls, config: Any) -> Any:
+        """Put the number of clients in place of `all`, and a multiplier in place of a budget for noise."""
         try:
-            return count_clients(config)
-        except BadInput as error:
-            raise PydanticCustomError("choice", "{problem}", {"problem": str(error)}) from None
-
-    @model_validator(mode="before")
-    @classmethod
-    def _noise_for_a_budget(cls, config: Any) -> Any:
-        """Put a number in place of a budget for the noise multiplier."""
-        scheme = config.get("scheme") if isinstance(config, Mapping) else None
-        budget = scheme.get("noise_multiplier") if isinstance(scheme, Mapping) else None
-        if not (isinstance(scheme, Mapping) and isinstance(budget, Mapping)):
-            return config
-
-        def with_multiplier(number: float) -> Any:
-            return {**config, "scheme": {**scheme, "noise_multiplier": number}}
-
-        try:
-            run = cls.model_validate(with_multiplier(1.0))
-        except ValidationError:
-            return with_multiplier(1.0)  # what else is wrong is said by its own name
-        try:
-            return with_multiplier(multiplier(run, budget))
+            return find_noise(count_clients(config))
         except BadInput as error:
             raise PydanticCustomError("choice", "{problem}", {"problem": str(error)}) from None
 

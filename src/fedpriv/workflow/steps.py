@@ -5,8 +5,6 @@ lies in `resources` and `results` of a root: the current folder, or the local co
 a step needs is imported in it: only `train` and the features of `prepare` import torch.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from inspect import signature

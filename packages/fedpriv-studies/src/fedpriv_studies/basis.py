@@ -152,7 +152,7 @@ def known_labels(public: Public, dataset: str) -> np.ndarray:
     return public.labels.astype(np.int64)
 
 
-def noted(
+def note_on(
     public: Public, seen: Basis, known: np.ndarray, dataset: str, test: np.ndarray, wanted: np.ndarray
 ) -> str:
     """Note on features seen from `public`, whose own coefficients are `known`.
@@ -164,14 +164,9 @@ def noted(
         f"norms at most {LARGEST}; {ALONE}"
     )
     if dataset in public.same and public.labels is not None:
-        alone = alone_accuracy(inside(seen, known), public.labels, test, wanted)
+        from sklearn.linear_model import LogisticRegression
+
+        fitted = LogisticRegression(max_iter=1000).fit(inside(seen, known).astype(np.float64), public.labels)
+        alone = float(fitted.score(test.astype(np.float64), wanted))
         words += f"; on public data alone, ε = 0, a logistic regression reaches {100 * alone:.1f} % in test"
     return words
-
-
-def alone_accuracy(known: np.ndarray, labels: np.ndarray, test: np.ndarray, wanted: np.ndarray) -> float:
-    """Return the accuracy on test features of a logistic regression on public features alone."""
-    from sklearn.linear_model import LogisticRegression
-
-    fitted = LogisticRegression(max_iter=1000).fit(known.astype(np.float64), labels)
-    return float(fitted.score(test.astype(np.float64), wanted))

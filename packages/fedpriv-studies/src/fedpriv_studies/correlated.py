@@ -107,24 +107,16 @@ class Matrix:
     @classmethod
     def planned(cls, turns: Turns, bands: int) -> Matrix:
         """Return the matrix for clients who come so often; `bands` 0: as many as their rounds are apart."""
-        raise NotImplementedError
+        return cls()
 
     @classmethod
-    def told(cls, bands: int, numbers: str) -> Matrix:
+    def read(cls, bands: int, numbers: str) -> Matrix:
         """Return the matrix of a trace that says this; BadInput names what there cannot be."""
-        raise NotImplementedError
+        return cls()
 
     def facts(self) -> dict[str, Any]:
-        """Return the columns of a trace about it: all that `told` needs."""
+        """Return the columns of a trace about it: all that `read` needs."""
         return {"matrix": self.name, "bands": 1, "numbers": ""}
-
-    def encoder(self, rounds: int) -> np.ndarray:
-        """Return C `[m, rounds]`, its rows in the order in which they are complete, of a tree by height."""
-        raise NotImplementedError
-
-    def decoder(self, rounds: int) -> np.ndarray:
-        """Return W `[rounds, m]`, its columns in the order of the rows of `encoder`: W C is the identity."""
-        raise NotImplementedError
 
     def noise(self, streams: Streams, round: int, like: torch.Tensor) -> torch.Tensor:
         """Return the noise of a round, of the shape, type and device of `like`: a row of W z.
@@ -154,14 +146,11 @@ class Toeplitz(Matrix):
         """Return the diagonals of C `[rounds]`."""
         raise NotImplementedError
 
-    def memory(self, like: torch.Tensor) -> list[torch.Tensor]:
-        """Return the memory of the noise before the first round, each part like `like`."""
-        raise NotImplementedError
-
     def correlate(self, noise: torch.Tensor, memory: list[torch.Tensor]) -> None:
         """Take from z of a round, in place, what earlier noise takes of it, and have the memory know it.
 
-        That is W z, without its T² / 2 normals: W is the inverse of C, and C W z = z.
+        That is W z, without its T² / 2 normals: W is the inverse of C, and C W z = z. Before the first round
+        the memory is empty.
         """
         raise NotImplementedError
 
@@ -170,19 +159,13 @@ class Toeplitz(Matrix):
         kept = _kept(self, streams, tuple(like.shape), like.dtype, like.device)
         last, memory = kept.round, kept.memory
         if not 0 < last <= round:
-            last, memory = 0, self.memory(like)
+            last, memory = 0, []
         kept.round = 0  # whoever is interrupted here begins anew
         for now in range(last + 1, round + 1):
             kept.noise = streams.noise(STREAM, now).like(like)
             self.correlate(kept.noise, memory)
         kept.round, kept.memory = round, memory
         return kept.noise.clone()
-
-    def encoder(self, rounds: int) -> np.ndarray:
-        return _lower(self.coefficients(rounds))
-
-    def decoder(self, rounds: int) -> np.ndarray:
-        return _lower(inverse(self.coefficients(rounds)))
 
     def squares(self, rounds: Sequence[int], times: int, apart: int) -> np.ndarray:
         moved = sums(self.coefficients(max(rounds)), times, apart)
@@ -199,10 +182,8 @@ class Kept:
 
 
 @lru_cache(maxsize=1)  # of the one run that this process trains
-def _kept(
-    matrix: Toeplitz, streams: Streams, shape: tuple[int, ...], dtype: torch.dtype, device: torch.device
-) -> Kept:
-    """Return the part of the noise so far that is kept; the rest is computed anew."""
+def _kept(*run: object) -> Kept:
+    """Return what is kept of the noise of this matrix, streams, shape, type and device; at first nothing."""
     return Kept()
 
 
@@ -219,21 +200,6 @@ def sums(coefficients: np.ndarray, times: int, apart: int) -> np.ndarray:
     return total.ravel()[:rounds]
 
 
-def inverse(coefficients: np.ndarray) -> np.ndarray:
-    """Return the diagonals of the inverse of a lower triangular Toeplitz matrix with ones on its diagonal."""
-    found = np.zeros(len(coefficients))
-    found[0] = 1.0
-    for one in range(1, len(found)):
-        found[one] = -(coefficients[1 : one + 1] @ found[one - 1 :: -1])
-    return found
-
-
-def _lower(diagonals: np.ndarray) -> np.ndarray:
-    """Return the lower triangular matrix that has these numbers on its diagonals."""
-    apart = np.subtract.outer(np.arange(len(diagonals)), np.arange(len(diagonals)))
-    return np.where(apart >= 0, diagonals[apart], 0.0)
-
-
 class Share(NamedTuple):
     """How much of an independent normal is in the noise of a round."""
 
@@ -248,27 +214,6 @@ class Tree(Matrix):
 
     name: ClassVar[str] = "tree"
 
-    @classmethod
-    def planned(cls, turns: Turns, bands: int) -> Tree:
-        return cls()
-
-    @classmethod
-    def told(cls, bands: int, numbers: str) -> Tree:
-        return cls()
-
-    def encoder(self, rounds: int) -> np.ndarray:
-        columns, ends = np.arange(1, rounds + 1), order(rounds)
-        intervals = [(columns > end - 2**height) & (columns <= end) for end, height in ends]
-        return np.array(intervals, dtype=float)
-
-    def decoder(self, rounds: int) -> np.ndarray:
-        column = {node: number for number, node in enumerate(order(rounds))}
-        found = np.zeros((rounds, len(column)))
-        for row, round in zip(found, range(1, rounds + 1), strict=True):
-            for one in parts(round):
-                row[column[one[:2]]] += one.weight
-        return found
-
     def noise(self, streams: Streams, round: int, like: torch.Tensor) -> torch.Tensor:
         total = like.new_zeros(like.shape)
         for one in parts(round):
@@ -279,22 +224,12 @@ class Tree(Matrix):
         return squares(rounds, times, apart)
 
 
-def order(rounds: int) -> list[tuple[int, int]]:
-    """Return all nodes, each by the round that completes it and its height."""
-    return [(end, height) for end in range(1, rounds + 1) for height in range(highest(end) + 1)]
-
-
-def highest(round: int) -> int:
-    """Return the height of the largest node of the tree that a round completes."""
-    return (round & -round).bit_length() - 1
-
-
 def parts(round: int) -> Iterator[Share]:
     """Yield what the estimate of the partial sum after a round has that the one before it has not.
 
     The node that the round completes stands in place of the smaller ones whose intervals it joins.
     """
-    top = highest(round)
+    top = (round & -round).bit_length() - 1  # height of the largest node that the round completes
     yield from _estimate(round, top, 1.0)
     for height in range(top):
         yield from _estimate(round - 2**height, height, -1.0)
@@ -326,7 +261,7 @@ class Banded(Toeplitz):
         return cls(bands or turns.apart)
 
     @classmethod
-    def told(cls, bands: int, numbers: str) -> Banded:
+    def read(cls, bands: int, numbers: str) -> Banded:
         if bands < 1:
             raise BadInput(f"trace: bands: found {bands}, allowed: whole numbers from 1")
         return cls(bands)
@@ -338,9 +273,6 @@ class Banded(Toeplitz):
         """Return the diagonals `[rounds]`: binomials (2j over j) / 4^j, and 0 from `bands` on."""
         ratios = (np.arange(1.0, rounds) - 0.5) / np.arange(1.0, rounds)
         return np.where(np.arange(rounds) < self.bands, np.cumprod([1.0, *ratios]), 0.0)
-
-    def memory(self, like: torch.Tensor) -> list[torch.Tensor]:
-        return []
 
     def correlate(self, noise: torch.Tensor, memory: list[torch.Tensor]) -> None:
         """Do so with the noise of the last `bands` − 1 rounds, the latest first."""
@@ -385,9 +317,10 @@ class Blt(Toeplitz):
         return cls(best(turns))
 
     @classmethod
-    def told(cls, bands: int, numbers: str) -> Blt:
+    def read(cls, bands: int, numbers: str) -> Blt:
         try:
-            series = tuple((float(scale), float(decay)) for scale, decay in map(_halves, numbers.split()))
+            pairs = (pair.split(":") for pair in numbers.split())
+            series = tuple((float(scale), float(decay)) for scale, decay in pairs)
         except ValueError:
             series = ()
         in_range = all(scale >= 0 and 0 <= decay < 1 for scale, decay in series)
@@ -406,18 +339,13 @@ class Blt(Toeplitz):
         scales, decays = np.array(self.series).T
         return np.concatenate([[1.0], decays ** np.arange(rounds - 1)[:, None] @ scales])
 
-    def memory(self, like: torch.Tensor) -> list[torch.Tensor]:
-        return [like.new_zeros(like.shape) for _ in self.series]
-
     def correlate(self, noise: torch.Tensor, memory: list[torch.Tensor]) -> None:
+        if not memory:
+            memory += [noise.new_zeros(noise.shape) for _ in self.series]
         for (scale, _), buffer in zip(self.series, memory, strict=True):
             noise -= scale * buffer
         for (_, decay), buffer in zip(self.series, memory, strict=True):
             buffer.mul_(decay).add_(noise)
-
-
-def _halves(pair: str) -> list[str]:
-    return pair.split(":")
 
 
 @cache
@@ -481,7 +409,7 @@ Name = Literal["tree", "banded", "blt"]
 MATRICES: dict[str, type[Matrix]] = {"tree": Tree, "banded": Banded, "blt": Blt}
 
 
-def told(facts: Mapping[str, Any]) -> Matrix | None:
+def matrix_of(facts: Mapping[str, Any]) -> Matrix | None:
     """Return the matrix that a row of a trace names; None: none of ours. BadInput names what it lacks."""
     kind = MATRICES.get(str(facts.get("matrix", "")))
     if kind is None:
@@ -489,7 +417,7 @@ def told(facts: Mapping[str, Any]) -> Matrix | None:
     bands, numbers = int(facts.get("bands", 1)), str(facts.get("numbers", ""))
     if unread := not_read(kind, bands, numbers):
         raise BadInput(f"trace: {unread}")
-    return kind.told(bands, numbers)
+    return kind.read(bands, numbers)
 
 
 def not_read(kind: type[Matrix], bands: int, numbers: str) -> str:

@@ -6,24 +6,18 @@ they cost what one release of that sensitivity over the noise does, whose curve 
 form. Sensitivities are counted in units of the bound, and squared.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from fractions import Fraction
 from functools import cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from fedpriv.account import pld, rdp
 from fedpriv.account.ledgers import Accountant
 from fedpriv.account.statement import Curve
+from fedpriv.account.views import View
 from fedpriv.errors import BadInput, short_repr
-from fedpriv_studies.correlated import MATRICES, Matrix, Turns, not_read, told
-
-if TYPE_CHECKING:
-    from fedpriv.account.views import View
-
+from fedpriv_studies.correlated import MATRICES, Matrix, Turns, matrix_of, not_read
 
 MOST = 10**5  # rounds: the tables of more do not fit
 
@@ -89,7 +83,7 @@ def epsilon(
             f"{most}, for clients who come in turn, a share of {sampling_rate:g} in each of {rounds} rounds"
         )
     kind, turns = MATRICES[matrix], Turns(rounds, times, apart)
-    made = kind.told(bands, numbers) if numbers else kind.planned(turns, bands)
+    made = kind.read(bands, numbers) if numbers else kind.planned(turns, bands)
     (square,) = squared_sensitivities(made, (rounds,), times, apart)
     return rdp.guaranteed_epsilon(float(np.sqrt(square)) / noise_multiplier, delta)
 
@@ -107,7 +101,7 @@ def curves(view: View, delta: float) -> list[Curve]:
     if independent:
         with np.errstate(divide="ignore", over="ignore"):
             square, violation = independent_squares(of_rounds**-2.0, *limits(view)), ""
-    elif (matrix := told({name: column[0] for name, column in view.facts.items()})) is None:
+    elif (matrix := matrix_of({name: column[0] for name, column in view.facts.items()})) is None:
         return []
     else:
         square, violation = matrix_costs(view, matrix, of_rounds)

@@ -6,7 +6,7 @@ import numpy as np
 
 from fedpriv.data.features.extract import pooled
 from fedpriv.models.base import Features
-from fedpriv_studies.basis import BASES, inside, known_labels, noted, seen_from
+from fedpriv_studies.basis import BASES, inside, known_labels, note_on, seen_from
 
 
 def extract_seen(features: Features, backbone: str, basis: str, count: int, out: Path) -> Path:
@@ -21,7 +21,7 @@ def extract_seen(features: Features, backbone: str, basis: str, count: int, out:
     )
     directions = seen_from(found.known, count)
     x = inside(directions, found.x)
-    note = noted(public, directions, found.known, found.dataset, x[len(found.y) :], found.wanted)
+    note = note_on(public, directions, found.known, found.dataset, x[len(found.y) :], found.wanted)
     if not features.alone:
         return found.saved(out, x, found.y, found.group, note)
     y = known_labels(public, found.dataset)

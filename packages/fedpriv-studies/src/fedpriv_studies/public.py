@@ -17,8 +17,6 @@ DEVIATION: averages are kept around the third of every four pixels. Kymatio, whi
 them around the first.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 from collections.abc import Callable
@@ -34,7 +32,7 @@ from fedpriv.errors import BadInput
 from fedpriv.models.base import Features
 from fedpriv.progress import aside, progress
 from fedpriv.store.machine import cores
-from fedpriv_studies.basis import ALONE, Public, inside, known_labels, noted, seen_from
+from fedpriv_studies.basis import ALONE, Public, inside, known_labels, note_on, seen_from
 
 SCALES, ANGLES = 2, 8
 SPREAD = 0.8  # of a wave at scale 0 along itself, in pixels
@@ -136,7 +134,7 @@ def extract_projected(source: Features, transform: str, public: Public, count: i
     if source.alone:
         labels = known_labels(public, dataset)
         found = arrays.Arrays(public.images, labels, found.x_test, found.y_test, found.classes)
-    alike(images, found.x_train, public, transform)
+    check_alike(images, found.x_train, public, transform)
     with workers(source.threads) as pool:
         known = TRANSFORMS[transform].of(public.images, pool)
         seen = seen_from(known, count)
@@ -147,13 +145,13 @@ def extract_projected(source: Features, transform: str, public: Public, count: i
         train, test = (features(made, x, dataset) for x in (found.x_train, found.x_test))
     note = (
         f"{TRANSFORMS[transform].words.format(known.shape[1])} of {dataset}"
-        f"{noted(public, seen, known, dataset, test, found.y_test)}"
+        f"{note_on(public, seen, known, dataset, test, found.y_test)}"
     )
     aside(f"{out}: {note}")
     return arrays.save(out, found._replace(x_train=train, x_test=test, note=note))
 
 
-def alike(path: Path, x: np.ndarray, public: Public, transform: str) -> None:
+def check_alike(path: Path, x: np.ndarray, public: Public, transform: str) -> None:
     """Raise BadInput where inputs `[n, ...]` are not shaped as the public ones, or cannot be transformed."""
     shape, wanted = list(x.shape[1:]), list(public.images.shape[1:])
     if shape != wanted or x.dtype != public.images.dtype:
@@ -185,13 +183,12 @@ def workers(threads: int) -> ThreadPoolExecutor:
 
 def coefficients(images: np.ndarray, pool: ThreadPoolExecutor) -> np.ndarray:
     """Return the scattering of images `[n, h, w]` or `[n, channels, h, w]`, `[n, c]` float32."""
-    return np.concatenate(list(pool.map(batch_features, np.array_split(images, -(-len(images) // BATCH)))))
 
+    def of_batch(some: np.ndarray) -> np.ndarray:
+        planes = torch.from_numpy(in_parts(some)).flatten(0, -3)  # channel by channel
+        return transform(planes).reshape(len(some), -1).numpy()
 
-def batch_features(images: np.ndarray) -> np.ndarray:
-    """Return the scattering of a few images, `[n, c]`, channel by channel."""
-    planes = torch.from_numpy(in_parts(images))
-    return transform(planes.flatten(0, -3)).reshape(len(images), -1).numpy()
+    return np.concatenate(list(pool.map(of_batch, np.array_split(images, -(-len(images) // BATCH)))))
 
 
 def in_parts(x: np.ndarray) -> np.ndarray:

@@ -5,30 +5,25 @@ An attacker of single uploads looks at each along its sender's axis and along on
 bits sees answers: half of the bits as they were sent, the others as if the opposite had been.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+import torch
 from scipy.special import bdtr, ndtr, ndtri
 from scipy.stats import binom
 
-from fedpriv.account import ledger
+from fedpriv.account import PrivacyStatement, ledger, statements
 from fedpriv.account.check import checked_trace
-from fedpriv.account.randomized_response import ONE_BIT
+from fedpriv.account.randomized_response import ONE_BIT, answers_at_random
 from fedpriv.account.views import views
 from fedpriv.audit.clients import AlikeRounds, Scores, score, scores
-from fedpriv.audit.dry.rounds import Round, Site, declared_bound, declared_std, zero_rows
+from fedpriv.audit.dry.rounds import Round, Site, declared_bound, declared_std
 from fedpriv.errors import BadInput
 from fedpriv.streams import Streams
 from fedpriv.trace import SAMPLED
-
-if TYPE_CHECKING:
-    import torch
-
 
 # How an ε is counted -> who sees what.
 SEEN = {
@@ -45,15 +40,8 @@ CELLS = 4_000  # values of the score of an upload
 UPLOADS = 5  # of a round, whose noise is looked at by itself
 
 
-class Statement(NamedTuple):
-    """One ε of the ledger, and how its neighbours differ."""
-
-    epsilon: float
-    accountant: str
-    accounting: str
-    unit: str
-    relation: str
-    sensitivity: str
+class Statement(PrivacyStatement):
+    """One ε of the ledger, and how it is attacked."""
 
     @property
     def attack(self) -> str:
@@ -88,28 +76,28 @@ def statement(site: Site, delta: float) -> Statement:
     streams = Streams(0, "dry run that is accounted")
     for round in range(1, mechanism.plan.rounds + 1):
         ids = site.draw(round, streams)
-        played = site.play(zero_rows(len(ids), site.dimension), ids, round, memory, streams)
+        played = site.play(torch.zeros(len(ids), site.dimension), ids, round, memory, streams)
         memory = played.memory
         rows.append(site.row(played.facts, round, len(ids)))
     trace = checked_trace(pd.DataFrame(rows))
-    last = ledger(trace, delta)
-    unit = {"instance": ["instance"], "client": ["client"]}.get(mechanism.scheme.unit, ["client", "none"])
-    bits = (trace["noisy_bits"] > 0).all()
-    met = last[
-        (last["round"] == len(rows))
-        & (last["kind"] == "guarantee")
-        & last["assumptions_met"]
-        & np.isfinite(last["epsilon"])
-        & (last["unit"].isin([ONE_BIT] if bits else unit))
-        & (last["accounting"].isin(["upload"] if bits else [*SEEN]))
+    units = {"instance": ["instance"], "client": ["client"]}.get(mechanism.scheme.unit, ["client", "none"])
+    accountings = [*SEEN]
+    if answers_at_random(trace):
+        units, accountings = [ONE_BIT], ["upload"]
+    met = [
+        one
+        for one in statements(ledger(trace, delta))
+        if one.status == "guarantee"
+        and math.isfinite(one.epsilon)
+        and one.unit in units
+        and one.accounting in accountings
     ]
     found = f"--mechanism: found {mechanism.scheme.name} with these settings, "
-    if met.empty:
+    if not met:
         raise BadInput(f"{found}whose facts state no ε, allowed: what has a guarantee")
     if any(view.mechanism != "gaussian" or view.law not in SAMPLED for view in views(trace, {})):
         raise BadInput(f"{found}whose rounds depend on each other, allowed: independent noise and cohorts")
-    best = met.sort_values("epsilon", kind="stable").iloc[0]
-    return Statement(**{name: best[name] for name in Statement._fields})
+    return Statement(**vars(min(met, key=lambda one: one.epsilon)))
 
 
 class Sight(NamedTuple):
@@ -124,8 +112,6 @@ class Sight(NamedTuple):
 
 def canaries(site: Site, attack: str, rng: np.random.Generator) -> torch.Tensor:
     """Return the uploads of the population `[population, d]`: of norm 1, or for bits plus and minus one."""
-    import torch
-
     if attack == "bit":
         signs = rng.choice(np.array([-1, 1], dtype=np.float32), (site.population, site.dimension))
         return torch.from_numpy(signs)

@@ -1,22 +1,14 @@
 """A dry run from its rounds to a finding."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np
+import torch
 
 from fedpriv.audit import bounds
 from fedpriv.audit.dry.attacks import ATTACKS, LOUD, Sight, Statement, canaries, statement
-from fedpriv.audit.dry.checks import (
-    ALPHA,
-    NOISE,
-    Seen,
-    check_runs,
-    histogram,
-    probe_round,
-)
-from fedpriv.audit.dry.rounds import CLIENTS, AttackedMechanism, Site, declared_bound, zero_rows
+from fedpriv.audit.dry.checks import ALPHA, NOISE, Seen, check_runs, histogram, probe_round
+from fedpriv.audit.dry.rounds import CLIENTS, AttackedMechanism, Site, declared_bound
 from fedpriv.audit.finding import Finding
 from fedpriv.progress import progress
 from fedpriv.streams import Streams
@@ -77,7 +69,7 @@ def transcripts(mechanism: AttackedMechanism, stated: Statement, wanted: int, se
     if site.gradient() and not site.of_examples:
         wanted = -(-wanted // SLOWER)
     times = -(-wanted // (ANSWERING * BITS // 2 if bits else CLIENTS))
-    seen, before = Seen.of_nothing(site), None
+    seen = Seen.of_nothing(site)
     attack, inside, outside, multipliers, faults = ATTACKS[stated.attack], [], [], [], {}
     with progress(f"dry run of {mechanism.scheme.name}", 0, times, unit="run") as report:
         for time in range(times):
@@ -94,11 +86,9 @@ def transcripts(mechanism: AttackedMechanism, stated: Statement, wanted: int, se
                 cells=seen.cells + histogram(drawn),
                 numbers=seen.numbers + noise.T @ noise,
                 rounds=seen.rounds + noise @ noise.T,
-                runs=seen.runs + (0.0 if before is None else (before * noise).sum(axis=1)),
                 sizes=np.vstack([seen.sizes, run.came.sum(axis=1)]),
                 came=seen.came + run.came.sum(axis=0),
             )
-            before = noise
             report({"run": time + 1})
     scores = (np.concatenate(inside), np.concatenate(outside))
     return Transcripts(seen, *scores, np.array(multipliers), faults)
@@ -109,7 +99,7 @@ def dry_run(site: Site, stated: Statement, streams: Streams, probing: bool) -> D
     attack, population, rounds = ATTACKS[stated.attack], site.population, site.mechanism.plan.rounds
     rows = canaries(site, stated.attack, streams.numpy("directions"))
     memory, faults = site.mechanism.scheme.memory(site.dimension), dict[str, str]()
-    facts = site.play(zero_rows(1, site.dimension), np.zeros(1, int), 1, memory, streams).facts
+    facts = site.play(torch.zeros(1, site.dimension), np.zeros(1, int), 1, memory, streams).facts
     sights, rng, came = [], streams.numpy("looks"), np.zeros((rounds, population))
     for round in range(1, rounds + 1):
         ids = site.draw(round, streams)

@@ -1,12 +1,11 @@
 """The mechanism of a run, played dry: its cohorts, its uploads, its releases."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
+import torch
 
 from fedpriv.account.check import check
 from fedpriv.audit.clients import AlikeRounds
@@ -21,10 +20,6 @@ from fedpriv.schemes.base import Memory, RoundContext, Scheme
 from fedpriv.schemes.exchange import Hooks, exchange
 from fedpriv.streams import Streams
 from fedpriv.trace import NO_FACTS, Facts
-
-if TYPE_CHECKING:
-    import torch
-
 
 CLIENTS = 400  # of a dry run: more make its rounds slower, fewer its start
 
@@ -71,8 +66,7 @@ def mechanism_by_name(
     """
     given = dict(settings or {})
     require_known("--mechanism", [mechanism], SCHEMES)
-    plan.checked()
-    check(delta=delta)
+    check(**plan._asdict(), delta=delta)
     hooks = parse(Hooks.model_validate, given.pop("hooks", {}), "--set hooks")
     kind = SCHEMES[mechanism]
     law = cohort(plan, given.pop("cohort", {}), kind.usual_law)
@@ -220,8 +214,6 @@ def local_work(
 
     Rows are a gradient of each, or of one client those of the examples of its batch.
     """
-    import torch
-
     if gradient is None or not len(ids):
         return rows, rows
     bound = gradient.example_clip_l2
@@ -232,13 +224,6 @@ def local_work(
         for total, client in zip(totals, ids.tolist(), strict=True)
     ]
     return torch.stack([one.clean for one in found]), torch.stack([one.noisy for one in found])
-
-
-def zero_rows(size: int, dimension: int) -> torch.Tensor:
-    """Zeros, for `size` clients."""
-    import torch
-
-    return torch.zeros(size, dimension)
 
 
 def declared_bound(facts: Facts, attack: str, of_examples: bool) -> float:
