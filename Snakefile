@@ -6,7 +6,7 @@ from snakemake.utils import min_version
 
 from fedpriv.config.plan import make_plan
 from fedpriv.config.jobs import targets
-from fedpriv.workflow.rules import command, plan_digest, planned
+from fedpriv.workflow.rules import command, plan_digest, plan_files
 
 min_version("9.19")
 

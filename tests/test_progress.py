@@ -6,7 +6,7 @@ from threading import Event
 import pytest
 
 from fedpriv import progress as shown
-from fedpriv.progress import counted, progress, remaining, transfer
+from fedpriv.progress import count_each, progress, remaining, transfer
 
 
 def rows(accuracies):
@@ -35,7 +35,7 @@ def at_once(monkeypatch):
     """Let lines come without delay, and return what waits until the first one has."""
     told = Event()
     monkeypatch.setattr(shown, "FIRST", 0.0)
-    monkeypatch.setattr(shown, "aside", lambda line: (print(line, file=sys.stderr), told.set()))
+    monkeypatch.setattr(shown, "print_stderr", lambda line: (print(line, file=sys.stderr), told.set()))
     return told.wait
 
 
@@ -49,7 +49,7 @@ def test_a_line_says_how_long_still_by_what_was_done_here(capsys, monkeypatch):
     told, clock = Event(), iter([0.0])
     monkeypatch.setattr(time, "monotonic", lambda: next(clock, 100.0))
     monkeypatch.setattr(shown, "FIRST", 0.1)
-    monkeypatch.setattr(shown, "aside", lambda line: (print(line, file=sys.stderr), told.set()))
+    monkeypatch.setattr(shown, "print_stderr", lambda line: (print(line, file=sys.stderr), told.set()))
     with progress("run seed 0", 10, 40) as report:  # the first ten were done before
         report({"round": 20, "test_accuracy": 0.5})
         assert told.wait(60)
@@ -63,7 +63,7 @@ def test_nobody_knows_how_long_what_has_not_begun_takes_or_has_no_known_end():
 
 
 def test_items_are_counted_as_they_are_done_and_a_short_work_is_silent(capsys):
-    assert list(counted("storing", ["a", "b"], "run")) == ["a", "b"]
+    assert list(count_each("storing", ["a", "b"], "run")) == ["a", "b"]
     assert capsys.readouterr().err == ""
 
 

@@ -16,7 +16,7 @@ import fedpriv
 from fedpriv import progress as terminal
 from fedpriv.errors import BadInput
 from fedpriv.frozen import Frozen, parse
-from fedpriv.progress import announce, aside, progress, put, say, visible
+from fedpriv.progress import announce, print_stderr, progress, put, say, visible
 
 HALF = "half \ud83e"  # of a letter: no encoding has it
 OBEYED = {"Cc", "Cf", "Cs", "Zl", "Zp"}
@@ -30,7 +30,7 @@ def obeyed(text):
 @pytest.mark.parametrize("text", [*NASTY, HALF], ids=ascii)
 def test_a_text_is_printed_in_one_line_as_it_is_seen(text, capsys):
     say(text, "next")
-    aside(text)
+    print_stderr(text)
     said = capsys.readouterr()
     line, *rest = said.out.split("\n")
     assert together(line) == seen(text) and not obeyed(line) and rest == ["next", ""]

@@ -35,7 +35,7 @@ from fedpriv.report.numbers import STATISTIC, Number, interval, selector_words, 
 from fedpriv.report.reading import (
     MEANING,
     epsilon_at,
-    evaluated,
+    evaluations,
     last_reading,
     ledger_rows,
     mean_of_rounds,
@@ -203,7 +203,7 @@ def outcome(
 
 def compared_at(results: Results, run: str, read: pd.DataFrame, wanted: float) -> pd.Series:
     """Return by seed the round at which the ε that is compared is read."""
-    rounds = evaluated(results, run)
+    rounds = evaluations(results, run)
     until = rounds["seed"].map(read["round"])
     # Where no round is within the budget all are later.
     enough = (rounds["value"] >= wanted) & ~(rounds["round"] <= until)

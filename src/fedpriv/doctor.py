@@ -87,12 +87,12 @@ def engines() -> Check:
     return Check("compiled code", "to do", f"{', '.join(why)}; torch does its work, slower")
 
 
-def free(folder: Path) -> float:
+def free_bytes(folder: Path) -> float:
     """Return the free space, GB, where `folder` is or would be made."""
-    return shutil.disk_usage(existing(folder)).free / 1e9
+    return shutil.disk_usage(existing_folder(folder)).free / 1e9
 
 
-def existing(folder: Path) -> Path:
+def existing_folder(folder: Path) -> Path:
     """Return the folder, or the nearest one above it that exists."""
     folder = folder.absolute()
     return next(one for one in (folder, *folder.parents) if one.exists())
@@ -100,9 +100,9 @@ def existing(folder: Path) -> Path:
 
 def disk(resources: Path, results: Path) -> Check:
     """Say whether there is room where data and results are written."""
-    if locked := [str(one) for one in (resources, results) if not os.access(existing(one), os.W_OK)]:
+    if locked := [str(one) for one in (resources, results) if not os.access(existing_folder(one), os.W_OK)]:
         return Check("disk", "missing", f"{', '.join(locked)} cannot be written; take a folder of your own")
-    least = min(free(resources), free(results))
+    least = min(free_bytes(resources), free_bytes(results))
     said = f"{least:,.1f} GB free"
     if least < DEMO:
         return Check("disk", "missing", f"{said}; make room: even the demo takes {DEMO} GB")
@@ -123,7 +123,7 @@ def kaggle(resources: Path) -> Check:
     if not (names or files):
         return Check("kaggle", "to do", f"no credentials, only aptos needs them; {CREDENTIALS}")
     cache = Path(os.environ.get("KAGGLEHUB_CACHE") or Path.home() / ".cache/kagglehub")
-    if (room := free(cache)) < PHOTOGRAPHS:
+    if (room := free_bytes(cache)) < PHOTOGRAPHS:
         said = f"{room:,.1f} GB free for {cache}, aptos takes {PHOTOGRAPHS:g} while it is unpacked"
         return Check("kaggle", "to do", f"{said}: make room, or set KAGGLEHUB_CACHE")
     return Check("kaggle", "ok", "credentials are here; accept the competition's rules once, in a browser")

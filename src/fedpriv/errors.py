@@ -51,7 +51,7 @@ def nearest(found: object, names: Iterable[str]) -> str:
     return " or ".join(alike[name] for name in near)
 
 
-def named(what: str, word: str, there: Iterable[object], listing: str = "") -> str:
+def match_name(what: str, word: str, there: Iterable[object], listing: str = "") -> str:
     """Return the name `there` that a word of the command line means, in whatever case, or raise `no_such`."""
     names = [str(one) for one in there]
     for name in names:

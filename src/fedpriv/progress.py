@@ -43,7 +43,7 @@ def say(*lines: str) -> None:
     put("\n".join(map(visible, lines)), sys.stdout)
 
 
-def aside(*lines: str) -> None:
+def print_stderr(*lines: str) -> None:
     """Print them to stderr; that they are lost is no reason to stop."""
     with suppress(OSError):
         put("\n".join(map(visible, lines)), sys.stderr)
@@ -84,7 +84,7 @@ def announce(text: str) -> None:
         put(visible(f"{MARK} {text}"), sys.stdout)
 
 
-def announced(title: str, items: Collection[T], unit: str, name: Callable[[T], str]) -> Iterator[T]:
+def announce_each(title: str, items: Collection[T], unit: str, name: Callable[[T], str]) -> Iterator[T]:
     """Yield the items, and announce each: its name, which of how many, and how long the rest may take."""
     started = time.monotonic()
     for done, item in enumerate(items):
@@ -101,7 +101,7 @@ def duration(seconds: float) -> str:
     return f"{count:.1f} {unit}" if unit != "s" and count < 10 else f"{count:,.0f} {unit}"
 
 
-def counted(title: str, items: Collection[T], unit: str) -> Iterator[T]:
+def count_each(title: str, items: Collection[T], unit: str) -> Iterator[T]:
     """Yield the items, and show how many of them are done."""
     with progress(title, 0, len(items), unit) as report:
         for done, item in enumerate(items, start=1):
@@ -181,7 +181,7 @@ def _lines(title: str, begun: int, total: int | None, far: Far) -> Generator[Upd
 
     def tell() -> None:
         left = remaining(time.monotonic() - started, done - begun, total and total - done)
-        aside(f"{title}: {', '.join(filter(None, (far(done, total), said, left)))}")
+        print_stderr(f"{title}: {', '.join(filter(None, (far(done, total), said, left)))}")
 
     def tick() -> None:
         pause = FIRST

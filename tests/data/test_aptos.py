@@ -27,7 +27,7 @@ def test_the_first_500_rows_are_the_test_split(tmp_path):
     (path,) = data.fetch_dataset("aptos", tmp_path / "resources", [str(tmp_path)])
     listed = data.photographs.load_manifest(path)
     assert [image.test for image in listed.images] == 500 * [True] + 3 * [False]
-    assert "503 rows: 500 test and 3 training images" in data.described("aptos", [str(path)])
+    assert "503 rows: 500 test and 3 training images" in data.describe_files("aptos", [str(path)])
 
 
 class Refusal(Exception):

@@ -5,14 +5,14 @@ import pytest
 
 from fedpriv import data
 from fedpriv.data import fundus_synthetic as fundus
-from fedpriv.data.photographs import decoded
+from fedpriv.data.photographs import decode_image
 from fedpriv.streams import Streams
 
 FIRST_DAY = [60.48, 59.58, 65.36, 70.19, 66.18]  # mean levels
 
 
 def pixels(prepared, number):
-    return np.asarray(decoded(Path(prepared.folder) / prepared.images[number].path))
+    return np.asarray(decode_image(Path(prepared.folder) / prepared.images[number].path))
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +23,7 @@ def prepared(tmp_path_factory):
 
 def test_it_has_500_whole_images_of_which_the_first_100_are_for_testing(prepared):
     assert (prepared.counts.train, prepared.counts.test) == (400, 100)
-    assert not data.photographs.wrong(prepared) and prepared.counts.identical_groups == 0
+    assert not data.photographs.manifest_fault(prepared) and prepared.counts.identical_groups == 0
 
 
 def test_every_grade_is_in_both_splits_and_equally_often_in_all(prepared):
@@ -51,13 +51,12 @@ def lesions(image):
     return int(((red < 110) & (red > 40) & (green < 40)).sum()), int(((green > 190) & (blue < 140)).sum())
 
 
+def drawn(grade, number):
+    return fundus.draw_fundus(grade, Streams(1, "test").numpy("draw", number))
+
+
 def test_blood_and_exudates_grow_with_the_grade():
-    means = [
-        np.mean(
-            [lesions(fundus.drawn(grade, Streams(1, "test").numpy("draw", n))) for n in range(20)], axis=0
-        )
-        for grade in range(5)
-    ]
+    means = [np.mean([lesions(drawn(grade, n)) for n in range(20)], axis=0) for grade in range(5)]
     blood, exudates = np.transpose(means)
     assert (np.diff(blood) > 0).all()
     assert (np.diff(exudates[1:]) > 0).all()

@@ -60,7 +60,7 @@ def test_a_file_that_is_no_such_table_is_bad_input_naming_it(content, found, tmp
 def test_images_are_found_in_their_folder_or_beside_the_table(suffix, inside, tmp_path):
     lay(tmp_path, 3, suffix, inside)
     prefix = "" if inside == "." else "train_images/"
-    assert photographs.located(tmp_path) == {
+    assert photographs.locate_images(tmp_path) == {
         f"p{number}": f"{prefix}p{number}{suffix}" for number in range(3)
     }
 
@@ -72,7 +72,7 @@ def test_an_image_cut_anywhere_is_refused(kind, tmp_path):
     for share in (0, 0.01, 0.3, 0.9):
         path.write_bytes(buffer.getvalue()[: int(share * len(buffer.getvalue()))])
         with pytest.raises(ValueError, match=r"."):
-            photographs.decoded(path)
+            photographs.decode_image(path)
 
 
 RAMP = np.tile(np.linspace(0, 255, 64).astype(np.uint8), (48, 1))
@@ -83,7 +83,7 @@ COLOUR = np.stack([RAMP, RAMP[::-1, ::-1], np.full_like(RAMP, 99)], axis=-1)
 def test_more_than_8_bits_or_a_picture_in_the_alpha_channel_are_refused(array, tmp_path):
     Image.fromarray(array).save(tmp_path / "a.png")
     with pytest.raises(ValueError, match=r"^pixels of mode .*: give them 8 bits and a background"):
-        photographs.decoded(tmp_path / "a.png")
+        photographs.decode_image(tmp_path / "a.png")
 
 
 def test_a_picture_is_turned_as_its_exif_says(tmp_path):
@@ -91,4 +91,4 @@ def test_a_picture_is_turned_as_its_exif_says(tmp_path):
     exif[0x0112] = 6
     turned.save(tmp_path / "a.png", exif=exif)
     expected = turned.transpose(Image.Transpose.ROTATE_270)
-    assert np.array_equal(photographs.decoded(tmp_path / "a.png"), expected)
+    assert np.array_equal(photographs.decode_image(tmp_path / "a.png"), expected)

@@ -98,7 +98,7 @@ def test_a_folder_may_keep_the_file_where_others_do_and_packed_or_not(name, body
     place.write_bytes(body)
     place.chmod(0o444)
     path = fetch(tmp_path / "raw", str(tmp_path / "mirror"), file=ALSO)
-    assert path.name == "toy.gz" and source.decompressed(path) == CONTENT
+    assert path.name == "toy.gz" and source.decompress(path) == CONTENT
     assert place.read_bytes() == body and names(tmp_path / "raw") == ["toy.gz"]
 
 

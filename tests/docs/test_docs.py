@@ -77,7 +77,7 @@ def test_no_measured_number_is_typed(source):
 @pytest.mark.parametrize("quote", ["table2 | 1 | dp", "table0 | 100 | dp", "claims | tight | N = 3"])
 def test_a_quote_of_no_cell_is_named(quote):
     with pytest.raises(ValueError, match=re.escape(quote)):
-        front.filled(f"{{{{paper/bdp2019/{quote}}}}}", ROOT / "results/reference")
+        front.fill_quotes(f"{{{{paper/bdp2019/{quote}}}}}", ROOT / "results/reference")
 
 
 def test_the_readme_says_how_many_seeds_a_preset_has_and_of_which_epsilon_it_is_no_guarantee():

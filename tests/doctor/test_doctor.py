@@ -35,13 +35,14 @@ def test_it_fails_where_nothing_can_work(monkeypatch, capsys):
     ],
 )
 def test_free_space_is_compared_with_what_the_presets_take(free, state, words, monkeypatch):
-    monkeypatch.setattr(doctor, "free", lambda folder: free)
+    monkeypatch.setattr(doctor, "free_bytes", lambda folder: free)
     found = doctor.disk(RESOURCES, Path("results"))
     assert found.state == state and words in found.text
 
 
 def test_the_space_is_that_of_the_nearest_folder(tmp_path):
-    assert doctor.existing(tmp_path / "no/such") == tmp_path and doctor.free(tmp_path / "no/such") > 0
+    folder = tmp_path / "no/such"
+    assert doctor.existing_folder(folder) == tmp_path and doctor.free_bytes(folder) > 0
 
 
 def test_a_driver_whose_gpu_torch_cannot_use_is_something_to_do(monkeypatch, tmp_path):
@@ -66,7 +67,7 @@ def test_every_gpu_is_named_with_its_memory():
 
 @pytest.mark.parametrize("place", ["token", "pair", "file"])
 def test_credentials_are_found_where_kagglehub_finds_them_and_not_shown(place, monkeypatch, tmp_path):
-    monkeypatch.setattr(doctor, "free", lambda folder: 50.0)
+    monkeypatch.setattr(doctor, "free_bytes", lambda folder: 50.0)
     assert "https://www.kaggle.com/settings" in doctor.kaggle(RESOURCES).text
     if place == "file":
         (tmp_path / "home/.kaggle/kaggle.json").write_text(f'{{"username": "me", "key": "{SECRET}"}}')
@@ -74,5 +75,5 @@ def test_credentials_are_found_where_kagglehub_finds_them_and_not_shown(place, m
         monkeypatch.setenv(name, SECRET)
     found = doctor.kaggle(RESOURCES)
     assert found.state == "ok" and SECRET not in found.text
-    monkeypatch.setattr(doctor, "free", lambda folder: 12.0)
+    monkeypatch.setattr(doctor, "free_bytes", lambda folder: 12.0)
     assert "set KAGGLEHUB_CACHE" in doctor.kaggle(RESOURCES).text

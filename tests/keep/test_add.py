@@ -17,7 +17,7 @@ from fedpriv.store import npz, parquet, rundir, summary
 from fedpriv.store.rundir import take_stored
 from fedpriv.store.summary import stored_files, stored_path
 from fedpriv.workflow import archive
-from fedpriv.workflow.archive import add_one, finished_run, uncommitted
+from fedpriv.workflow.archive import add_one, finished_run, is_uncommitted
 
 RUNS = "results/tiny/tiny/runs/dp"
 REFERENCE = "results/reference"
@@ -129,7 +129,7 @@ def test_another_result_under_a_stored_identity_is_refused(fedpriv, here):
 
 
 def test_a_run_of_an_uncommitted_tree_is_refused_unless_told(fedpriv, here, monkeypatch):
-    monkeypatch.setattr(archive, "uncommitted", uncommitted)
+    monkeypatch.setattr(archive, "is_uncommitted", is_uncommitted)
     for seed, code in enumerate(("0.1.0+066d778bc986", "0.1.0+066d778bc986-dirty")):
         path = here / RUNS / f"seed{seed}/summary.json"
         environment = summary.load_summary(path)["environment"]

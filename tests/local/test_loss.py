@@ -53,7 +53,7 @@ def test_a_gradient_is_that_of_torchs_own_loss(name, backend):
     engine = backend(here, Speed(threads=1, chunk=5))
     update = engine.train_clients(FedSGD(), flat, [Client(np.arange(N), np.random.default_rng(0))]).updates[0]
     engine.close()
-    net = functional.built(model.model_dump_json(), 0)
+    net = functional.build_network(model.model_dump_json(), 0)
     torch.nn.utils.vector_to_parameters(flat.clone(), net.parameters())
     of_torch(net(torch.from_numpy(X)), torch.from_numpy(labels)).backward()
     # A parameter that no pass uses has a gradient of zero.

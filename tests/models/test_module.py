@@ -61,7 +61,7 @@ def test_every_backend_computes_what_the_module_itself_computes(channels, backen
     y = torch.from_numpy(rng.integers(0, 10, 20))
     task = Task(module("Good", channels=channels), 10, x, y)
     flat = task.model.initial(10, task.example, np.random.default_rng(1))
-    net = functional.built(task.model.model_dump_json(), 0)  # whose constants are everybody's
+    net = functional.build_network(task.model.model_dump_json(), 0)  # whose constants are everybody's
     learned = [one for one in net.parameters() if one.requires_grad]
     torch.nn.utils.vector_to_parameters(flat, learned)
     logits = net.double()(x.double() / 255)

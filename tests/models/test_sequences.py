@@ -81,7 +81,7 @@ def test_local_steps_are_those_of_a_plain_loop_of_torch(net, backend):
     updates = engine.train_clients(work, flat, clients).updates
     engine.close()
     for found, rows in zip(updates, held, strict=True):
-        alone = functional.built(model.model_dump_json(), 0)
+        alone = functional.build_network(model.model_dump_json(), 0)
         torch.nn.utils.vector_to_parameters(flat.clone(), alone.parameters())
         plan = Client(rows, np.random.default_rng(7)).mini_batches(work)
         assert torch.allclose(found, plain_loop(alone, x, y, plan, work), atol=10 * TOLERANCE)

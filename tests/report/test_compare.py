@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from report.conftest import write_small
 
-from fedpriv.cli.compare import published
+from fedpriv.cli.compare import published_tables
 from fedpriv.cli.options import finite
 from fedpriv.cli.table import layout
 from fedpriv.errors import BadInput
@@ -35,7 +35,7 @@ def paper(runs, declared, tmp_path):
 
 
 def printed(results):
-    return "\n".join(layout([part for paper in papers(results) for part in published(paper)], 200))
+    return "\n".join(layout([part for paper in papers(results) for part in published_tables(paper)], 200))
 
 
 def test_every_published_accuracy_gets_a_verdict(paper):

@@ -14,7 +14,7 @@ import pytest
 from PIL import Image
 from support import made_page
 
-from fedpriv.cli.compare import published
+from fedpriv.cli.compare import published_tables
 from fedpriv.cli.table import Table
 from fedpriv.config.jobs import figure_names, report_files
 from fedpriv.config.plan import load_preset
@@ -98,7 +98,7 @@ def test_every_claim_says_what_was_tested_and_measured(text, results):
 
 def test_page_and_terminal_say_the_same_verdicts(text, results):
     for name in ("small", "wide"):
-        *accuracies, claims = [one for one in published(results / name) if isinstance(one, Table)]
+        *accuracies, claims = [one for one in published_tables(results / name) if isinstance(one, Table)]
         if name == "small":
             told = [(one["verdict"], one["claim"]) for one in claims.lines]
             assert told == [(verdict, html.unescape(claim)) for verdict, claim in judged(text)]

@@ -63,7 +63,7 @@ def fedpriv(capsys):
 def committed():
     """Take every run for one of a commit: whoever works on a test has changed files."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("fedpriv.workflow.archive.uncommitted", lambda code: False)
+        patch.setattr("fedpriv.workflow.archive.is_uncommitted", lambda code: False)
         yield
 
 

@@ -164,7 +164,7 @@ def test_a_lock_that_a_machine_without_locks_left_is_named_with_who_made_it(tmp_
     monkeypatch.setattr(
         checkpoint.FileLock, "acquire", lambda *_, **__: (_ for _ in ()).throw(Timeout(str(left)))
     )
-    with pytest.raises(BadInput) as told, checkpoint.exclusive(left.with_name("state.safetensors")):
+    with pytest.raises(BadInput) as told, checkpoint.lock_run(left.with_name("state.safetensors")):
         pass
     assert str(told.value).endswith(f"one at a time (4711 node7); delete {left} if that is gone")
 

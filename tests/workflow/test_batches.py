@@ -9,7 +9,7 @@ import sys
 import pytest
 from support.workflow import RENDER, ROOT, changed, kinds, planned, snakemake, write_config
 
-from fedpriv.train.checkpoint import exclusive
+from fedpriv.train.checkpoint import lock_run
 
 TOGETHER = {"speed": {"device": "cpu", "threads": 1, "runs_per_job": 8}}
 
@@ -56,7 +56,7 @@ def test_runs_that_are_trained_together_end_with_the_same_bits_and_where_one_fai
         shutil.rmtree(runs / f"private/seed{seed}")
     (runs.parent / "runs.parquet").unlink()
     wanted = ("results/test/tiny/runs.parquet", *config)
-    with exclusive(runs / "private/seed0/resume/state.safetensors"):
+    with lock_run(runs / "private/seed0/resume/state.safetensors"):
         said = followed("--cores", "1", *wanted, cwd=together)
     assert "failed: train_tiny_seed0_0" in said and "another process" in said
     assert "training: failed: tiny private seed 0" in said and "rule" not in said

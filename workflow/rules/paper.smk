@@ -16,7 +16,7 @@ from fedpriv.config.jobs import (
 )
 
 # The file that says what a step is told; where jobs are apart, only its params say it.
-told_in = partial(planned, plan, apart)
+digest_file = partial(plan_files, plan, apart)
 
 
 rule audit:
@@ -24,7 +24,7 @@ rule audit:
         lambda wildcards: run_files(
             plan, audited_runs(plan, wildcards.paper), taken, *AUDITED
         ),
-        lambda wildcards: told_in("audit", wildcards.paper),
+        lambda wildcards: digest_file("audit", wildcards.paper),
     output:
         "results/{preset}/{paper}/findings.parquet",
     log:
@@ -43,7 +43,7 @@ rule collect:
         lambda wildcards: run_files(
             plan, plan.keys(wildcards.paper), taken, *(AUDITED if apart else COLLECTED)
         ),
-        lambda wildcards: told_in("collect", wildcards.paper),
+        lambda wildcards: digest_file("collect", wildcards.paper),
     output:
         expand("results/{{preset}}/{{paper}}/{table}.parquet", table=RESULTS),
     log:
@@ -66,7 +66,7 @@ for paper, declared in plan.papers.items():
         input:
             collected_files(plan, paper),
             findings(plan, paper, shown),
-            told_in("tables", paper),
+            digest_file("tables", paper),
         output:
             tables(plan, paper),
         log:
@@ -89,7 +89,7 @@ for paper, declared in plan.papers.items():
         input:
             collected_files(plan, paper),
             findings(plan, paper, figure_names(plan, paper).values()),
-            told_in("figures", paper),
+            digest_file("figures", paper),
         output:
             figures(plan, paper),
         log:

@@ -5,7 +5,7 @@ from fedpriv.config.jobs import report_files
 rule report:
     input:
         report_files(plan),
-        told_in("report"),
+        digest_file("report"),
     output:
         f"results/{plan.preset.preset}/report.html",
     log:

@@ -236,7 +236,7 @@ def check_trace(trace: Trace) -> None:
             )
     rounds = numbers(trace, "round", "1, 2, 3, ...")
     if not len(rounds) or not np.array_equal(rounds, np.arange(1, len(rounds) + 1)):
-        raise wrong("round", f"{len(rounds)} rows not numbered 1, 2, 3, ...", "no gaps")
+        raise wrong_column("round", f"{len(rounds)} rows not numbered 1, 2, 3, ...", "no gaps")
     _check_words(trace)
     _check_numbers(trace)
     _check_cohorts(trace)
@@ -248,7 +248,7 @@ def check_trace(trace: Trace) -> None:
     _check_noise(trace, "instance_noise_std", "instance_noise_multiplier", "instance_clip_l2")
 
 
-def wrong(name: str, found: object, allowed: str) -> BadInput:
+def wrong_column(name: str, found: object, allowed: str) -> BadInput:
     """Error about a column of a trace."""
     return BadInput(f"trace: {name}: found {found}, allowed: {allowed}")
 
@@ -269,7 +269,7 @@ def numbers(trace: Mapping[str, np.ndarray] | Trace, name: str, words: str) -> n
     column = trace[name]
     if column.dtype.kind not in "fiu" and len(column):
         found = next((one for one in column if not isinstance(one, Real)), column[0])
-        raise wrong(name, short_repr(found), f"numbers, {words}")
+        raise wrong_column(name, short_repr(found), f"numbers, {words}")
     return column.astype(np.float64)
 
 
@@ -280,11 +280,11 @@ def _check_words(trace: Trace) -> None:
         if isinstance(allowed, Registry) and found[0] not in allowed and (beside := allowed.beside(found[0])):
             raise BadInput(f"trace: {name}: {beside}")
         if len(found) > 1 or found[0] not in allowed:
-            raise wrong(name, ", ".join(found), f"one of {', '.join(allowed)}, the same in all rounds")
+            raise wrong_column(name, ", ".join(found), f"one of {', '.join(allowed)}, the same in all rounds")
     kinds: dict[str, tuple[type, str]] = dict.fromkeys(FLAGS, (bool, "True or False"))
     for name, (kind, words) in {**kinds, "violation": (str, "a text, empty where nothing fails")}.items():
         if others := [value for value in trace[name].tolist() if not isinstance(value, kind)]:
-            raise wrong(name, short_repr(others[0]), words)
+            raise wrong_column(name, short_repr(others[0]), words)
 
 
 def _check_numbers(trace: Trace) -> None:
@@ -293,14 +293,14 @@ def _check_numbers(trace: Trace) -> None:
     for name, (allowed, words) in (NUMBERS | (INSTANCE_NUMBERS if instances else {})).items():
         for value in np.unique(numbers(trace, name, words)).tolist():
             if not allowed(value):
-                raise wrong(name, f"{value:g}", words)
+                raise wrong_column(name, f"{value:g}", words)
     for name in (*CONSTANT, *own_columns(trace["mechanism"][0])):
         _check_constant(trace, name, "one value in all rounds")
 
 
 def _check_constant(trace: Trace, name: str, words: str, where: str = "") -> None:
     if len(values := pd.unique(trace[name])) > 1:
-        raise wrong(name, ", ".join(map(value_text, values)) + where, words)
+        raise wrong_column(name, ", ".join(map(value_text, values)) + where, words)
 
 
 def _check_cohorts(trace: Trace) -> None:
@@ -313,13 +313,13 @@ def _check_cohorts(trace: Trace) -> None:
         ("holders", population, "at most the population of {:g}"),
     ):
         if (over := trace[name] > most).any():
-            raise wrong(name, f"{trace[name][over][0]:g}", words.format(most[over][0]))
+            raise wrong_column(name, f"{trace[name][over][0]:g}", words.format(most[over][0]))
     if law == "poisson":
         return
     rate, share = trace["sampling_rate"], population / population if law == "full" else size / population
     if (other := ~np.isclose(rate, share, rtol=1e-9, atol=0)).any():
         words = f"{share[other][0]:g}, the share of the population in a cohort by sampling_law {law}"
-        raise wrong("sampling_rate", f"{rate[other][0]:g}", words)
+        raise wrong_column("sampling_rate", f"{rate[other][0]:g}", words)
 
 
 def _check_turns(trace: Trace) -> None:
@@ -328,7 +328,7 @@ def _check_turns(trace: Trace) -> None:
     for name, column in PARTICIPATION.items() if law in SAMPLED else ():
         if (trace[name] != column.default).any():
             words = f"{column.default}, for by that law a client may come in every round"
-            raise wrong(name, f"{trace[name][0]:g} with sampling_law {law}", words)
+            raise wrong_column(name, f"{trace[name][0]:g} with sampling_law {law}", words)
     if law in SAMPLED:
         return
     _check_constant(trace, "population", "one in all rounds", f" with sampling_law {law}")
@@ -337,12 +337,12 @@ def _check_turns(trace: Trace) -> None:
     together = np.convolve(came, np.ones(min(gap, len(came)))).max()
     if together > population:
         words = f"fewer, for {together:g} clients came in so many rounds, and there are {population:g}"
-        raise wrong("rounds_apart", gap, words)
+        raise wrong_column("rounds_apart", gap, words)
     if most and came.sum() > most * population:
         words = (
             f"at least {-(-came.sum() // population):g}, for {came.sum():g} of {population:g} clients came"
         )
-        raise wrong("participations", most, f"{words} in all")
+        raise wrong_column("participations", most, f"{words} in all")
 
 
 def _check_releases(trace: Trace) -> None:
@@ -351,26 +351,26 @@ def _check_releases(trace: Trace) -> None:
     alike = law in SAMPLED and MECHANISMS[mechanism].independent
     if not alike and (trace["releases"] > 1).any():
         words = f"1 with mechanism {mechanism} and sampling_law {law}, whose rounds are not alike"
-        raise wrong("releases", f"{trace['releases'].max():g}", words)
+        raise wrong_column("releases", f"{trace['releases'].max():g}", words)
     steps = trace["local_steps"].astype(np.float64) * trace["cohort_size"]
     parts = np.where(trace["noisy_bits"] > 0, trace["noisy_bits"], np.maximum(steps, 1))
     for name, total in (("local_steps", steps.sum()), ("releases", (trace["releases"] * parts).sum())):
         if total > MOST_RELEASES:
-            raise wrong(name, f"{total:g} in all cohorts", f"at most {MOST_RELEASES:g}")
+            raise wrong_column(name, f"{total:g} in all cohorts", f"at most {MOST_RELEASES:g}")
 
 
 def _check_units(trace: Trace) -> None:
     """Raise BadInput unless what is released is of the unit that is protected."""
     unit = trace["unit"][0]
     if (trace["noisy_bits"] > 0).any() and not trace["flips"][0]:
-        raise wrong("flips", "nothing with noisy_bits above 0", "coordinate or tensor")
+        raise wrong_column("flips", "nothing with noisy_bits above 0", "coordinate or tensor")
     if (trace["statistics_releases"] > 0).any() and unit != "instance":
-        raise wrong("statistics_releases", f"some with unit {unit}", "unit instance")
+        raise wrong_column("statistics_releases", f"some with unit {unit}", "unit instance")
     if noise_by_the_holder(trace) and (trace["holders"] > 1).any():
         found = f"{trace['holders'].max():g} with unit instance and no local_steps"
-        raise wrong("holders", found, "at most 1, for everybody's part of the sum is bounded once")
+        raise wrong_column("holders", found, "at most 1, for everybody's part of the sum is bounded once")
     if len(np.unique(trace["noise_shares"] > 0)) > 1:
-        raise wrong("noise_shares", "0 in some rounds", "in all rounds or in none")
+        raise wrong_column("noise_shares", "0 in some rounds", "in all rounds or in none")
 
 
 def _check_noise(trace: Trace, std: str, multiplier: str, clip: str, where: Any = slice(None)) -> None:
@@ -379,7 +379,7 @@ def _check_noise(trace: Trace, std: str, multiplier: str, clip: str, where: Any 
     with np.errstate(over="ignore", invalid="ignore"):  # 0 × ∞, where there is neither noise nor a bound
         product = np.where(factor > 0, factor * bound, 0.0)
     if not np.allclose(found, product, rtol=1e-6, atol=0):
-        raise wrong(std, f"another value than {multiplier} × {clip}", "that product")
+        raise wrong_column(std, f"another value than {multiplier} × {clip}", "that product")
 
 
 def check_distances(distances: Mapping[str, np.ndarray], trace: Trace) -> None:

@@ -11,7 +11,7 @@ import pandas as pd
 
 from fedpriv.audit import clients, uploads
 from fedpriv.audit.finding import Finding, Known, known_run
-from fedpriv.progress import counted
+from fedpriv.progress import count_each
 from fedpriv.schemes import SCHEMES
 from fedpriv.store import parquet
 from fedpriv.store.rundir import RunDir
@@ -45,7 +45,7 @@ def audit_run(directory: Path) -> list[Finding]:
     Raises BadInput naming what is missing or corrupt.
     """
     run = known_run(directory)
-    found = [one for audit in counted("attacking", AUDITS.values(), "audit") for one in audit(run)]
+    found = [one for audit in count_each("attacking", AUDITS.values(), "audit") for one in audit(run)]
     scheme = run.scheme.get("name", "")
     if scheme in SCHEMES.own:
         return found
@@ -57,7 +57,7 @@ def audit_runs(directories: Sequence[Path], out: Path) -> Path:
     """Write the findings about accounted run directories to one parquet file, a row each; return it."""
     rows = [
         {name: facts[name] for name in OF_RUN} | found._asdict()
-        for directory in counted("auditing", directories, "run")
+        for directory in count_each("auditing", directories, "run")
         for facts in [RunDir(directory).summary]
         for found in audit_run(directory)
     ]

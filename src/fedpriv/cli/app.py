@@ -33,8 +33,8 @@ from fedpriv.cli.options import (
     take_only,
 )
 from fedpriv.cli.table import NOTHING, Table, statement_table
-from fedpriv.errors import BadInput, Stopped, named, short_repr
-from fedpriv.progress import aside
+from fedpriv.errors import BadInput, Stopped, match_name, short_repr
+from fedpriv.progress import print_stderr
 
 Verbs = Mapping[str, tuple[Callable[..., None], str]]  # a function and an example by name
 
@@ -127,14 +127,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code = app(words, prog_name="fedpriv", standalone_mode=False)
     except Stopped as stopped:
         code = stopped.code
-        aside(f"fedpriv: {stopped}")
+        print_stderr(f"fedpriv: {stopped}")
     except Exception as error:
         if "--debug" in given:
             raise
         messages, code = explain(error, words[0] if words else "")
-        aside(*(f"fedpriv: {message}" for message in messages))
+        print_stderr(*(f"fedpriv: {message}" for message in messages))
     if code == INTERRUPTED:  # as typer says of Ctrl-C
-        aside(f"fedpriv {words[0]}: interrupted; the same command {AGAIN.get(words[0], 'starts anew')}")
+        again = AGAIN.get(words[0], "starts anew")
+        print_stderr(f"fedpriv {words[0]}: interrupted; the same command {again}")
     return code or 0
 
 
@@ -192,10 +193,10 @@ def fetch(
     """
     from fedpriv import data
 
-    datasets = [named("dataset", name, sorted(data.DATASETS)) for name in datasets]
+    datasets = [match_name("dataset", name, sorted(data.DATASETS)) for name in datasets]
     mirrors = [*(mirror or ()), *data.source.mirrors()]
     files = {name: list(map(str, data.fetch_dataset(name, resources, mirrors))) for name in datasets}
-    text = [f"{name}: {data.described(name, paths)}" for name, paths in files.items()]
+    text = [f"{name}: {data.describe_files(name, paths)}" for name, paths in files.items()]
     print_result(files, text, as_json)
 
 
@@ -249,7 +250,7 @@ def run(
     more = [f"Every accountant: fedpriv account {shlex.quote(str(out))}"] if statements and stated else []
     print_result(summary, [f"{out}: {done}, {end} after {rounds}", *stated, *more], as_json)
     if end == "diverged":
-        aside(f"{out}: diverged in round {summary['rounds']}: weights or losses are no finite numbers")
+        print_stderr(f"{out}: diverged in round {summary['rounds']}: weights or losses are no finite numbers")
 
 
 def account(
@@ -342,12 +343,12 @@ def step(
     """
     from fedpriv.workflow import steps
 
-    steps.do(step, config, words or (), nested(settings or []), root)
+    steps.do_step(step, config, words or (), nested(settings or []), root)
 
 
 VERBS = {
     "Reproduce": {
-        "list": (look.listed, "fedpriv list runs --paper bdp2019"),
+        "list": (look.list_table, "fedpriv list runs --paper bdp2019"),
         "fetch": (fetch, "fedpriv fetch mnist"),
         "run": (
             run,

@@ -13,7 +13,7 @@ from fedpriv.cli.options import CONFIGS, NOISE, RATE, AsJson, Configs, nested, p
 from fedpriv.cli.table import Table
 from fedpriv.cli.traces import Ignored, deltas, is_trace, rows_of
 from fedpriv.errors import BadInput
-from fedpriv.progress import aside
+from fedpriv.progress import print_stderr
 
 if TYPE_CHECKING:
     from fedpriv.audit.finding import Finding
@@ -69,7 +69,7 @@ def audit(
                 findings = audit_trace(trace, at, ignore or ())
         else:
             take_only("audit RUN", given + ["--ignore"] * bool(ignore), ["--delta"])
-            findings = finished(directory, delta, configs)
+            findings = audit_finished(directory, delta, configs)
         print_findings(directory, findings, time.perf_counter() - started, as_json)
         return
     if missing := [name for name, value in {**plan, "--delta": delta}.items() if value is None]:
@@ -88,7 +88,7 @@ def audit(
         raise typer.Exit(1)
 
 
-def finished(path: Path, delta: float | None, configs: Path) -> list[Finding]:
+def audit_finished(path: Path, delta: float | None, configs: Path) -> list[Finding]:
     """Audit a run directory, or a stored run; what of them is not accounted is accounted first."""
     from fedpriv.audit.finished import audit_run
     from fedpriv.cli.account import account_run
@@ -128,5 +128,5 @@ def print_findings(path: Path, findings: Sequence[Finding], took: float, as_json
     facts = {"findings": [one.as_dict() for one in findings], "seconds": took}
     print_result(facts, shown, as_json)
     if refuted := broken_guarantees(findings):
-        aside(f"refuted: {refuted[0]}")
+        print_stderr(f"refuted: {refuted[0]}")
         raise typer.Exit(1)

@@ -19,12 +19,12 @@ from fedpriv.cli.options import (
     statement_as_dict,
 )
 from fedpriv.cli.table import statement_table
-from fedpriv.errors import BadInput, named
+from fedpriv.errors import BadInput, match_name
 
 ALL = "all"  # of the accountants of independent noise
 
 
-def known(accountant: str) -> str:
+def accountant_of_plans(accountant: str) -> str:
     """Return the name of an accountant of plans; BadInput says what counts by any other."""
     from fedpriv.account.ledgers import ACCOUNTANTS
     from fedpriv.account.plans import planners
@@ -32,7 +32,7 @@ def known(accountant: str) -> str:
     plans = (*planners(), ALL)
     if accountant in ACCOUNTANTS and accountant not in plans:
         raise BadInput(f"The accountant {accountant} needs a run: fedpriv account RUN.")
-    return named("accountant", accountant, plans)
+    return match_name("accountant", accountant, plans)
 
 
 Accountant = Annotated[
@@ -40,7 +40,7 @@ Accountant = Annotated[
     typer.Option(
         metavar="moments|rdp|pld|all|...",
         help="How ε is counted; all shows the first three, others are of packages.",
-        callback=known,
+        callback=accountant_of_plans,
     ),
 ]
 Settings = Annotated[
@@ -76,7 +76,7 @@ def epsilon(
     plan |= nested(settings or [])
     statements = {name: plans.epsilon(accountant=name, **plan) for name in planners(accountant)}
     facts = {name: statement_as_dict(statement) for name, statement in statements.items()}
-    notes = assumed(accountant)
+    notes = assumptions(accountant)
     if len(statements) > 1:
         least = min(statements, key=lambda name: statements[name].epsilon)
         use = (
@@ -122,7 +122,7 @@ def calibrate(
             f"Use the noise multiplier of {least}: with each of them the plan keeps ε; it is the least."
         ]
     shown = statement_table(
-        statements, {"noise multiplier": multipliers}, notes=[*notes, *assumed(accountant)]
+        statements, {"noise multiplier": multipliers}, notes=[*notes, *assumptions(accountant)]
     )
     found = facts | {name: {"found": why} for name, why in cannot.items()}
     print_result(found if accountant == "all" else facts[accountant], shown, as_json)
@@ -157,7 +157,7 @@ def planners(accountant: str) -> Sequence[str]:
     return planners("gaussian") if accountant == ALL else (accountant,)
 
 
-def assumed(accountant: str) -> list[str]:
+def assumptions(accountant: str) -> list[str]:
     """List the assumptions of a plan of ours; a package states those of its own."""
     from fedpriv.account import plans
 

@@ -44,7 +44,7 @@ def compare(
         from fedpriv.workflow.inventory import results_of
 
         folder = Path(first) if Path(first).is_dir() else results_of(first, reference)
-        shown = [part for paper in claims.papers(folder) for part in published(paper)]
+        shown = [part for paper in claims.papers(folder) for part in published_tables(paper)]
         print_result(claims.compared_facts(folder), shown, as_json)
         return
     from fedpriv.report.numbers import percent
@@ -81,7 +81,7 @@ def compare(
     print_result({"A": first, "B": second, "cells": cells, "settings": changed}, parts, as_json)
 
 
-def published(paper: Path) -> list[Table | str]:
+def published_tables(paper: Path) -> list[Table | str]:
     """Return a block for every table of accuracies, how the paper's cells came out, and the verdicts."""
     from fedpriv.report import claims
     from fedpriv.report.render import read_table

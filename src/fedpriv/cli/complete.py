@@ -13,21 +13,21 @@ import typer
 from fedpriv.cli.options import CONFIGS, REFERENCE
 
 
-def beginning(incomplete: str, names: Iterable[str]) -> list[str]:
+def names_with_prefix(incomplete: str, names: Iterable[str]) -> list[str]:
     """Return the names that begin so, each once."""
     return [name for name in dict.fromkeys(names) if name.startswith(incomplete)]
 
 
 def presets(incomplete: str) -> list[str]:
     """Return the presets that are declared."""
-    return beginning(incomplete, sorted(map(str, CONFIGS.glob("*.yaml"))))
+    return names_with_prefix(incomplete, sorted(map(str, CONFIGS.glob("*.yaml"))))
 
 
 def papers(incomplete: str) -> list[str]:
     """Return the papers that are declared."""
     from fedpriv.paper.paper import homes
 
-    return beginning(incomplete, homes(CONFIGS / "papers"))
+    return names_with_prefix(incomplete, homes(CONFIGS / "papers"))
 
 
 def runs(ctx: typer.Context, incomplete: str) -> list[str]:
@@ -36,7 +36,8 @@ def runs(ctx: typer.Context, incomplete: str) -> list[str]:
 
     folders = homes(CONFIGS / "papers")
     names = [ctx.params["paper"]] if ctx.params.get("paper") else list(folders)
-    return beginning(incomplete, (run for name in names for run in load_paper(name, folders[name]).runs))
+    runs = (run for name in names for run in load_paper(name, folders[name]).runs)
+    return names_with_prefix(incomplete, runs)
 
 
 def folders() -> dict[str, Path]:
@@ -47,10 +48,10 @@ def folders() -> dict[str, Path]:
 
 def results(incomplete: str) -> list[str]:
     """Return papers with reference results, and these by preset; else the shell completes a path."""
-    return beginning(incomplete, folders())
+    return names_with_prefix(incomplete, folders())
 
 
-def shown(ctx: typer.Context, incomplete: str) -> list[str]:
+def complete_show(ctx: typer.Context, incomplete: str) -> list[str]:
     """Complete the words of `show`: a result or a preset, then a table or figure, or a paper and a run."""
     words = list(ctx.params.get("words") or [])
     if not words:
@@ -59,11 +60,11 @@ def shown(ctx: typer.Context, incomplete: str) -> list[str]:
         ctx.params["paper"] = words[-1]
         return papers(incomplete) if len(words) == 1 else runs(ctx, incomplete)
     folder = folders().get(words[0], Path(words[0]))
-    return beginning(incomplete, sorted(path.stem for path in folder.glob("[tf]*/*.json")))
+    return names_with_prefix(incomplete, sorted(path.stem for path in folder.glob("[tf]*/*.json")))
 
 
 def datasets(incomplete: str) -> list[str]:
     """Return the datasets."""
     from fedpriv.data import DATASETS
 
-    return beginning(incomplete, sorted(DATASETS))
+    return names_with_prefix(incomplete, sorted(DATASETS))

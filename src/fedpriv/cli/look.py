@@ -22,14 +22,14 @@ from fedpriv.cli.options import (
     print_result,
 )
 from fedpriv.cli.table import Table
-from fedpriv.errors import BadInput, named
-from fedpriv.progress import aside
+from fedpriv.errors import BadInput, match_name
+from fedpriv.progress import print_stderr
 
 LONG = ("runs", "tables")
 Kind = Literal["papers", "runs", "tables", "datasets", "schemes"]
 
 
-def listed(
+def list_table(
     kind: Annotated[
         Kind | None,
         typer.Argument(metavar="|".join(get_args(Kind)), help="One kind; by default what is short."),
@@ -48,7 +48,7 @@ def listed(
 
     if paper:
         paper = results_of(paper, reference).name if "/" in paper else paper
-        paper = named("paper", paper, list(homes(configs / "papers")))
+        paper = match_name("paper", paper, list(homes(configs / "papers")))
     every = inventory(configs, reference, resources, paper)
     kinds = ("papers", *LONG) if paper else get_args(Kind)
     found = {name: every[name] for name in kinds if kind in (None, name)}
@@ -62,7 +62,7 @@ def show(
         list[str],
         typer.Argument(
             metavar="WORD",
-            autocompletion=complete.shown,
+            autocompletion=complete.complete_show,
             help="PAPER or RESULTS/PAPER, then TABLE, ROW and COLUMN; or PRESET.yaml PAPER RUN.",
         ),
     ],
@@ -81,7 +81,7 @@ def show(
 
     if words[0].endswith(".yaml"):
         config, paper, run = [*words, "", ""][:3]
-        found = results.resolved(preset_file(Path(config)), paper, run, reference)
+        found = results.resolve_run(preset_file(Path(config)), paper, run, reference)
         print_result(found, run_parts(found, config), as_json)
         return
     folder = results.results_of(words[0], reference)
@@ -138,9 +138,9 @@ def paper_parts(found: Mapping[str, Any]) -> list[Table | str]:
 
 def cell_parts(found: Mapping[str, Any], paper: str) -> list[Table | str]:
     """Return the numbers of a row or a cell, the seeds and runs behind it, and what shows a run's config."""
-    from fedpriv.workflow.inventory import BESIDE, spoken
+    from fedpriv.workflow.inventory import BESIDE, number_line
 
-    numbers = [spoken(one) for one in found["numbers"] if one["quantity"] not in BESIDE]
+    numbers = [number_line(one) for one in found["numbers"] if one["quantity"] not in BESIDE]
     parts: list[Table | str] = [Table("numbers", numbers)]
     if found["seeds"]:
         parts.append(Table("seeds, at the round read off", [percent_cells(one) for one in found["seeds"]]))
@@ -184,7 +184,7 @@ def keep(
     text = f"{results}: {len(found.added)} runs added, {len(found.there)} stored before{refused}"
     print_result(found._asdict(), [text], as_json)
     if found.refused:
-        aside(*found.refused)
+        print_stderr(*found.refused)
         raise typer.Exit(2)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fedpriv.config.plan import RunKey, arrays_id, load_preset, partition_id
-from fedpriv.errors import named
+from fedpriv.errors import match_name
 from fedpriv.progress import progress
 
 if TYPE_CHECKING:
@@ -53,8 +53,8 @@ def train_run(
     Raises BadInput when `out` holds a finished run of another config.
     """
     plan = load_preset(config)
-    paper = named("paper", paper, plan.runs)
-    name = named("run", name, plan.runs[paper], f"fedpriv list runs --paper {paper}")
+    paper = match_name("paper", paper, plan.runs)
+    name = match_name("run", name, plan.runs[paper], f"fedpriv list runs --paper {paper}")
     if settings:
         plan = load_preset(config, {f"{paper}/{name}": settings})
     run = plan.runs[paper][name]

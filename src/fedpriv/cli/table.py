@@ -50,7 +50,8 @@ def table_lines(table: Table, width: int) -> Iterator[str]:
     columns = {name: cells for name, cells in texts.items() if any(cells) and name not in alike}
     # Headings are broken between words where only that makes the table fit.
     longest = {name: max(map(len, (*name.split(" "), *cells))) for name, cells in columns.items()}
-    for heads in ([[name] for name in columns], [broken(name, longest[name], below="") for name in columns]):
+    narrow = [wrap_text(name, longest[name], below="") for name in columns]
+    for heads in ([[name] for name in columns], narrow):
         if columns and (room := widest_column(columns, heads, width)):
             yield from grid(columns, heads, room)
             return
@@ -74,7 +75,8 @@ def grid(columns: Mapping[str, list[str]], heads: Sequence[list[str]], room: int
     """Yield a table with a line below its headings, no cell of which is wider than `room`."""
     from rich.cells import cell_len
 
-    rows = [[broken(cell, room, below="") for cell in cells] for cells in zip(*columns.values(), strict=True)]
+    lines = zip(*columns.values(), strict=True)
+    rows = [[wrap_text(cell, room, below="") for cell in cells] for cells in lines]
     widths = [
         max(cell_len(line) for cell in column for line in cell) for column in zip(heads, *rows, strict=True)
     ]
@@ -105,10 +107,10 @@ def record(cells: Mapping[str, str], width: int) -> Iterator[str]:
 
 def wrapped(text: str, width: int, indent: str = "", below: str = "  ") -> list[str]:
     """Return the lines of a text or a command; those below the first are indented by `below` more."""
-    return [text] if not text or text.startswith(" ") else broken(text, width, indent, below)
+    return [text] if not text or text.startswith(" ") else wrap_text(text, width, indent, below)
 
 
-def broken(text: str, width: int, indent: str = "", below: str = "  ") -> list[str]:
+def wrap_text(text: str, width: int, indent: str = "", below: str = "  ") -> list[str]:
     """Return a text in lines of at most `width`, but for a word that is longer; `x ± y` is one word."""
     together = text.replace(" ± ", "\u00a0±\u00a0")
     lines = wrap(

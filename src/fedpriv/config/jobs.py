@@ -17,12 +17,12 @@ from typing import Any, NamedTuple
 
 from fedpriv.config.plan import Plan, RunKey, arrays_id, partition_id
 from fedpriv.config.run import Run
-from fedpriv.data import image_datasets, prepared
+from fedpriv.data import arrays_path, image_datasets
 from fedpriv.local.work import FedAvg
 from fedpriv.paper.claims import Claim
 from fedpriv.paper.figures import FigureSpec
 from fedpriv.paper.tables import Rendered, TableSpec, accuracy_tables
-from fedpriv.progress import aside
+from fedpriv.progress import print_stderr
 from fedpriv.store.files import writing
 
 FORWARD = 1 / 3  # of the work that an example is forward and backward
@@ -158,7 +158,7 @@ def inputs(plan: Plan, runs: Iterable[RunKey]) -> list[str]:
 def sources(plan: Plan, name: str) -> list[str]:
     """Return the files that arrays of that name are made of; data of one's own are no file of ours."""
     if run := plan.features().get(name):
-        return [str(prepared(run.data, Path("resources")))]
+        return [str(arrays_path(run.data, Path("resources")))]
     raw = image_datasets()[name].files if name in image_datasets() else ()
     return [f"resources/{name}/raw/{file.name}" for file in raw]
 
@@ -314,7 +314,8 @@ def read_times(index: Path) -> Took:
             for key in keys if took else ():  # 0: in less than a clock shows
                 rates[key].append(float(row["examples"]) / took)
     except (OSError, ValueError, KeyError, TypeError, csv.Error) as error:
-        aside(f"{index}: found no index of stored runs ({error!r}), sizes are guessed; fedpriv keep mends it")
+        found = f"found no index of stored runs ({error!r})"
+        print_stderr(f"{index}: {found}, sizes are guessed; fedpriv keep mends it")
         return Took({}, {})
     return Took(seconds, {key: median(found) for key, found in rates.items()})
 

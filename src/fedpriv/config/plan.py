@@ -19,7 +19,7 @@ from pydantic import Field, ValidationError
 from fedpriv.config.run import Run
 from fedpriv.data import DATASETS
 from fedpriv.data.own import Npz
-from fedpriv.errors import BadInput, named, plain, require_known
+from fedpriv.errors import BadInput, match_name, plain, require_known
 from fedpriv.frozen import Frozen, Name, Thousands, mistakes, parse
 from fedpriv.local.work import Speed
 from fedpriv.paper.paper import PAPERS, Paper, homes, load_paper, merge, read_yaml
@@ -295,7 +295,7 @@ def check_run(config: Mapping[str, Any]) -> Run | list[str]:
 def elements(papers: Mapping[str, Paper], asked: Iterable[str]) -> list[str]:
     """Tables and figures as PAPER/NAME."""
     there = [f"{name}/{one}" for name, paper in papers.items() for one in (*paper.tables, *paper.figures)]
-    return [named("table or figure", word, there, "fedpriv list tables") for word in asked]
+    return [match_name("table or figure", word, there, "fedpriv list tables") for word in asked]
 
 
 def make_plan(

@@ -80,7 +80,7 @@ def list_photographs(name: str, resources: Path, threads: int, mirrors: Sequence
     return path
 
 
-def described(name: str, fetched: Sequence[str]) -> str:
+def describe_files(name: str, fetched: Sequence[str]) -> str:
     """Describe the files that `fetch_dataset` has brought, in words."""
     if name in photograph_datasets():
         listed = photographs.load_manifest(Path(fetched[0]))
@@ -101,7 +101,7 @@ def prepare_arrays(dataset: own.Named, resources: Path, mirrors: Sequence[str]) 
     """
     if not isinstance(dataset, str):
         return own.write_own_arrays(dataset, resources)
-    wanted, path = dataset_named(dataset), prepared(dataset, resources)
+    wanted, path = dataset_named(dataset), arrays_path(dataset, resources)
     if isinstance(wanted, Dataset):
         if not path.exists():
             fetch_dataset(dataset, resources, mirrors)
@@ -113,6 +113,6 @@ def prepare_arrays(dataset: own.Named, resources: Path, mirrors: Sequence[str]) 
     return path
 
 
-def prepared(name: str, resources: Path) -> Path:
+def arrays_path(name: str, resources: Path) -> Path:
     """Return where `prepare_arrays` puts what it makes of the dataset of that name."""
     return resources / (f"{name}.npz" if isinstance(dataset_named(name), Dataset) else f"{name}/images.json")

@@ -11,7 +11,7 @@ import msgpack
 import numpy as np
 
 from fedpriv.data.arrays import Arrays, Dataset, RawFile
-from fedpriv.data.source import decompressed
+from fedpriv.data.source import decompress
 from fedpriv.errors import BadInput
 from fedpriv.streams import Streams
 
@@ -65,7 +65,7 @@ def idx(path: Path) -> np.ndarray:
     A missing, cut or foreign file is BadInput naming it.
     """
     try:
-        data = decompressed(path)
+        data = decompress(path)
         if data[:3] != b"\0\0\x08" or not (rank := data[3]):
             raise ValueError(f"the header {data[:4].hex(' ')}")
         shape = np.frombuffer(data, ">u4", rank, offset=4).astype(np.int64)

@@ -64,7 +64,7 @@ def vessels(x: float, y: float, rng: np.random.Generator) -> np.ndarray:
     return where
 
 
-def drawn(grade: int, rng: np.random.Generator) -> np.ndarray:
+def draw_fundus(grade: int, rng: np.random.Generator) -> np.ndarray:
     """Return one image, uint8 [SIDE, SIDE, 3]."""
     canvas = ORANGE * (rng.uniform(0.9, 1.1) * (1 - 0.35 * FROM_CENTRE[..., None] ** 2))
     x = SIDE + rng.choice((-1, 1)) * rng.uniform(0.3, 0.5) * SIDE
@@ -85,7 +85,7 @@ def images() -> tuple[np.ndarray, np.ndarray]:
     """Return all images, uint8 [n, SIDE, SIDE, 3], and their grades [n]; always the same."""
     streams = Streams(0, "fundus_synthetic")
     grades = streams.numpy("grades").permutation(np.repeat(np.arange(len(GRADES)), GRADES))
-    found = [drawn(int(grade), streams.numpy("image", number)) for number, grade in enumerate(grades)]
+    found = [draw_fundus(int(grade), streams.numpy("image", number)) for number, grade in enumerate(grades)]
     return np.stack(found), grades
 
 

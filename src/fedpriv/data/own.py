@@ -16,7 +16,7 @@ from fedpriv.data import arrays
 from fedpriv.data.arrays import IGNORED, NOBODY, Arrays
 from fedpriv.errors import BadInput, plain
 from fedpriv.frozen import Frozen, choice_error
-from fedpriv.progress import aside
+from fedpriv.progress import print_stderr
 from fedpriv.store import npz
 
 SPLITS = ("x_train", "y_train", "x_test", "y_test")
@@ -107,10 +107,10 @@ def owners(path: Path) -> np.ndarray:
     found = npz.load_all(path, ALLOWED, ours=False, only=("owner",))
     if "owner" not in found:
         raise BadInput(f"{path}: found no owner, allowed: that of each training example")
-    return numbered(str(path), "owner", found)
+    return number_owners(str(path), "owner", found)
 
 
-def numbered(where: str, name: str, found: Mapping[str, np.ndarray]) -> np.ndarray:
+def number_owners(where: str, name: str, found: Mapping[str, np.ndarray]) -> np.ndarray:
     """Owners, numbers or words, as numbers from 0; none of a file without; BadInput for what is neither."""
     if name not in found:
         return NOBODY
@@ -149,9 +149,9 @@ def own_arrays(where: str, found: dict[str, np.ndarray]) -> Arrays:
     if kinds == {"f"}:
         dtype, classes = np.dtype(np.float32), math.prod(found["y_train"].shape[1:])
     else:
-        dtype, classes = np.dtype(np.int64), labelled(where, found)
+        dtype, classes = np.dtype(np.int64), count_classes(where, found)
     labels = [found[name].astype(dtype) for name in names]
-    whose = [numbered(where, name, found) for name in ("owner", "owner_test")]
+    whose = [number_owners(where, name, found) for name in ("owner", "owner_test")]
     x_train, x_test = (channels_first(found[name]) for name in ("x_train", "x_test"))
     made = Arrays(x_train, labels[0], x_test, labels[1], classes, None, "", *whose)
     if wrong := arrays.problem(made):
@@ -160,7 +160,7 @@ def own_arrays(where: str, found: dict[str, np.ndarray]) -> Arrays:
     return made
 
 
-def labelled(where: str, found: dict[str, np.ndarray]) -> int:
+def count_classes(where: str, found: dict[str, np.ndarray]) -> int:
     """Return the number of classes; BadInput names a label of which nothing can be learnt.
 
     Where `classes` does not say it they are counted, and no label may be left out. Labels of the test split
@@ -177,7 +177,7 @@ def labelled(where: str, found: dict[str, np.ndarray]) -> int:
     there = trained | tested
     if not trained or not tested:  # an empty split, which is refused with all else
         return max(there, default=0) + 1
-    classes = declared(where, found["classes"]) if "classes" in found else len(there)
+    classes = declared_classes(where, found["classes"]) if "classes" in found else len(there)
     if min(there) < 0 or max(there) >= classes:
         raise BadInput(
             f"{where}: found labels {min(there)} to {max(there)}, allowed: 0 to {classes - 1}, every one; "
@@ -190,11 +190,11 @@ def labelled(where: str, found: dict[str, np.ndarray]) -> int:
         what = f"{where}: y_test: found {'only ' if only else ''}labels that y_train lacks ({named})"
         if only:
             raise BadInput(f"{what}, allowed: some that are trained on")
-        aside(what)
+        print_stderr(what)
     return classes
 
 
-def declared(where: str, classes: np.ndarray) -> int:
+def declared_classes(where: str, classes: np.ndarray) -> int:
     """Return the number of classes that a file declares."""
     if classes.dtype.kind not in "iu" or classes.size != 1 or not 1 <= classes.item() <= MOST_CLASSES:
         what = classes.item() if classes.size == 1 else f"{classes.dtype} {list(classes.shape)}"

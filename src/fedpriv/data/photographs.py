@@ -21,7 +21,7 @@ from fedpriv.data import source
 from fedpriv.data.source import folder_of, is_url
 from fedpriv.errors import BadInput
 from fedpriv.frozen import CountOrZero, Frozen, Thousands, parse
-from fedpriv.progress import aside, progress
+from fedpriv.progress import print_stderr, progress
 from fedpriv.store.files import writing
 from fedpriv.store.machine import cores
 
@@ -99,13 +99,13 @@ def look(dataset: Photographs, folder: Path, threads: int = 0) -> Manifest:
     So many `threads` read; 0 means one a core.
     """
     listed = rows(folder / "train.csv", dataset.classes, dataset.test_rows)
-    places = located(folder)
+    places = locate_images(folder)
 
     def one(number: int, row: LabelledImage) -> Photograph | str | None:
         if row.id not in places:
             return None
         try:
-            image = decoded(folder / places[row.id])
+            image = decode_image(folder / places[row.id])
         except ValueError as error:
             return str(error)
         return Photograph(
@@ -143,7 +143,7 @@ def look(dataset: Photographs, folder: Path, threads: int = 0) -> Manifest:
     )
 
 
-def wrong(manifest: Manifest) -> str:
+def manifest_fault(manifest: Manifest) -> str:
     """Return the first names of what cannot be used and why the first is unreadable, or the empty string."""
     kinds = []
     for what, names in (("missing", manifest.missing), ("unreadable", tuple(manifest.unreadable))):
@@ -171,9 +171,9 @@ def write_manifest_of(dataset: Photographs, folder: Path, path: Path, threads: i
     if not path.exists() or path.read_text(encoding="utf-8") != text:
         with writing(path) as partial:
             partial.write_text(text, encoding="utf-8")
-    aside(f"{dataset.name}: {manifest.counts}")
-    if names := wrong(manifest):
-        aside(f"{dataset.name}: {names}")
+    print_stderr(f"{dataset.name}: {manifest.counts}")
+    if names := manifest_fault(manifest):
+        print_stderr(f"{dataset.name}: {names}")
     return manifest
 
 
@@ -189,7 +189,7 @@ def load_manifest(path: Path) -> Manifest:
 
 def refuse(manifest: Manifest, path: Path) -> None:
     """Raise BadInput if an image is missing or unreadable."""
-    if names := wrong(manifest):
+    if names := manifest_fault(manifest):
         raise BadInput(
             f"{manifest.folder}: found {names} (of {manifest.counts.rows:,}; {path} names all), allowed: "
             f"whole images; repair them, delete {path} and rerun"
@@ -274,7 +274,7 @@ def bare(name: str) -> str:
     return name[: name.rindex(".")].strip() if name.lower().endswith(SUFFIXES) else name
 
 
-def located(folder: Path) -> dict[str, str]:
+def locate_images(folder: Path) -> dict[str, str]:
     """Return the images by id, as paths below `folder`: in its `train_images`, or beside train.csv."""
     found: dict[str, str] = {}
     for place in (folder / "train_images", folder):
@@ -286,7 +286,7 @@ def located(folder: Path) -> dict[str, str]:
     return found
 
 
-def decoded(path: Path) -> Image:
+def decode_image(path: Path) -> Image:
     """Return an image as RGB, turned as its EXIF says that it is to be seen.
 
     One that is damaged or cut is a ValueError in a few words. So is one of more than 8 bits, of which Pillow
@@ -322,7 +322,7 @@ def find_aptos(mirrors: Sequence[str], own: Path) -> Path:
     """
     for mirror in mirrors:
         if is_url(mirror):
-            aside(f"aptos: {mirror} is passed over: photographs are read from folders")
+            print_stderr(f"aptos: {mirror} is passed over: photographs are read from folders")
             continue
         place = folder_of(mirror)
         for folder in (place / "aptos", *([place] if place.resolve().name == "aptos" else [])):

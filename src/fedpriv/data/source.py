@@ -21,8 +21,8 @@ from pathlib import Path
 
 from fedpriv.data.arrays import Dataset, RawFile
 from fedpriv.errors import BadInput
-from fedpriv.progress import aside, transfer
-from fedpriv.store.files import exclusive, remove_torn, writing
+from fedpriv.progress import print_stderr, transfer
+from fedpriv.store.files import hold_lock, remove_torn, writing
 
 CREDENTIALS = (
     "make a token on https://www.kaggle.com/settings and put it into KAGGLE_API_TOKEN, or set "
@@ -36,7 +36,7 @@ def competition(name: str, competition: str) -> Path:
     Raises SourceError that says what Kaggle wants. Credentials are read by kagglehub alone, and no word of
     its own is passed on: what it prints and raises may hold them.
     """
-    aside(f"{name}: from the Kaggle competition {competition}")
+    print_stderr(f"{name}: from the Kaggle competition {competition}")
     with redirect_stdout(io.StringIO()):
         import kagglehub
 
@@ -86,7 +86,7 @@ def is_url(place: str) -> bool:
     return place.startswith(("http://", "https://"))
 
 
-def shown(text: str) -> str:
+def without_credentials(text: str) -> str:
     """Return a text as it may be printed: user and password are left out of every URL."""
     return re.sub(r"(?<=://)[^/@\s]*@", "", text)
 
@@ -95,7 +95,8 @@ def folder_of(mirror: str) -> Path:
     """Return the folder that a mirror is; one that does not exist is BadInput."""
     folder = Path(os.path.expanduser(mirror))
     if not folder.is_dir():
-        raise BadInput(f"mirrors: found {shown(mirror)}, allowed: a folder that exists or a http(s) URL")
+        found = without_credentials(mirror)
+        raise BadInput(f"mirrors: found {found}, allowed: a folder that exists or a http(s) URL")
     return folder
 
 
@@ -115,7 +116,7 @@ def places(dataset: Dataset, file: RawFile, mirrors: Sequence[str]) -> list[str]
     return found + [base + file.name for base in dataset.public]
 
 
-def decompressed(path: Path) -> bytes:
+def decompress(path: Path) -> bytes:
     """Return the bytes of a file, those of a gzip decompressed; a damaged one is a ValueError saying so."""
     content = path.read_bytes()
     try:
@@ -126,7 +127,7 @@ def decompressed(path: Path) -> bytes:
 
 def digest(path: Path) -> str:
     """Return the sha256 of a file's decompressed bytes."""
-    return hashlib.sha256(decompressed(path)).hexdigest()
+    return hashlib.sha256(decompress(path)).hexdigest()
 
 
 def record_of(target: Path) -> Path:
@@ -134,7 +135,7 @@ def record_of(target: Path) -> Path:
     return target.with_name(f"{target.name}.sha256")
 
 
-def recorded(record: Path) -> str | None:
+def recorded_hash(record: Path) -> str | None:
     """Return the recorded hash, or None without one; a damaged record is BadInput naming it."""
     if not record.exists():
         return None
@@ -144,9 +145,9 @@ def recorded(record: Path) -> str | None:
     return found[1].decode()
 
 
-def wrong(path: Path, file: RawFile, record: Path) -> str:
+def file_fault(path: Path, file: RawFile, record: Path) -> str:
     """Name the difference of `path` from `file`, whose hash is published or in `record`; empty: none."""
-    sha256 = file.sha256 or recorded(record)
+    sha256 = file.sha256 or recorded_hash(record)
     try:
         found = digest(path)
     except ValueError as error:
@@ -201,7 +202,7 @@ def bring(
     label, target, failures = f"{dataset.name}/{file.name}", folder / file.name, list[str]()
     remove_torn(target)
     for place in places(dataset, file, mirrors):
-        aside(f"{label}: from {shown(place)}")
+        print_stderr(f"{label}: from {without_credentials(place)}")
         try:
             with writing(target) as partial:
                 reason = ""
@@ -211,17 +212,17 @@ def bring(
                     shutil.copyfile(place, partial)
                 else:
                     reason = "No such file"
-                if reason := reason or wrong(partial, file, record_of(target)):
+                if reason := reason or file_fault(partial, file, record_of(target)):
                     raise Rejected(reason)
             return
         except BadInput:
             raise
         except Rejected as error:
-            reason = shown(str(error))
+            reason = without_credentials(str(error))
         except Exception as error:  # whatever is wrong with a place, the next one may have the file
             reason = cause(error)
-        aside(f"{label}: {reason}")
-        failures.append(f"{shown(place)}: {reason}")
+        print_stderr(f"{label}: {reason}")
+        failures.append(f"{without_credentials(place)}: {reason}")
     names = " or ".join((label, *file.also))
     raise SourceError(
         f"{label}: no source gave it ({'; '.join(failures)}). Put the right file into a folder as {names} "
@@ -247,17 +248,17 @@ def fetch_file(
     """
     target = folder / file.name
     record = record_of(target)
-    known = file.sha256 or recorded(record)
-    if known and target.exists() and not wrong(target, file, record):
+    known = file.sha256 or recorded_hash(record)
+    if known and target.exists() and not file_fault(target, file, record):
         return target
     folder.mkdir(parents=True, exist_ok=True)
-    with exclusive(target):
-        if not target.exists() or wrong(target, file, record):
+    with hold_lock(target):
+        if not target.exists() or file_fault(target, file, record):
             bring(dataset, file, folder, mirrors, attempts, backoff)
-        if file.sha256 is None and recorded(record) is None:
+        if file.sha256 is None and recorded_hash(record) is None:
             sha256 = digest(target)
             with writing(record) as partial:
                 partial.write_text(f"{sha256}  {target.name}\n")  # as sha256sum would write it
             how = "could not be compared with a published one"
-            aside(f"{dataset.name}/{file.name}: sha256 {sha256} recorded, {how}")
+            print_stderr(f"{dataset.name}/{file.name}: sha256 {sha256} recorded, {how}")
     return target

@@ -10,7 +10,7 @@ from fedpriv.docs.papers import REFERENCE
 from fedpriv.progress import duration
 from fedpriv.report.results import RUNS
 from fedpriv.store import rundir
-from fedpriv.store.summary import stored_files, uncommitted
+from fedpriv.store.summary import is_uncommitted, stored_files
 from fedpriv.trace import COLUMNS, MEASURED, MECHANISMS, PARTICIPATION, TraceColumn
 
 
@@ -121,7 +121,7 @@ def hours_page(root: Path) -> str:
         run = rundir.stored_summary(path)
         environment, seconds = run["environment"], float(run["seconds"])
         runs = spent.setdefault((run["paper"], environment["hardware"]), [])
-        runs.append((seconds, uncommitted(environment.get("code", ""))))
+        runs.append((seconds, is_uncommitted(environment.get("code", ""))))
     parts = [head(["paper", *NUMBERS, "hardware"], NUMBERS)]
     for (paper, hardware), runs in sorted(spent.items()):
         seconds, changed = zip(*runs, strict=True)

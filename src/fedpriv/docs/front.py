@@ -56,11 +56,11 @@ def pages(root: Path) -> dict[Path, str]:
 
     for page, source in SOURCES.items():
         text = (root / "docs/source" / source).read_text(encoding="utf-8")
-        found[root / page] = filled(BLOCK.sub(table, text), reference)
+        found[root / page] = fill_quotes(BLOCK.sub(table, text), reference)
     return found
 
 
-def filled(text: str, reference: Path) -> str:
+def fill_quotes(text: str, reference: Path) -> str:
     """Return a text with every quote replaced by its number; a quote of no cell is a ValueError naming it."""
     folder = ""
 
@@ -70,15 +70,15 @@ def filled(text: str, reference: Path) -> str:
         folder, _, table = place.rpartition("/") if "/" in place else (folder, "", place)
         try:
             if table == "claims":
-                return claimed(reference / folder / "claims_seeds.csv", *asked)
-            return quoted(reference / folder / "tables" / f"{table}.csv", asked)
+                return quote_claim(reference / folder / "claims_seeds.csv", *asked)
+            return quote_cell(reference / folder / "tables" / f"{table}.csv", asked)
         except (ValueError, KeyError, OSError, TypeError) as error:
             raise ValueError(f"{found[0]}: {error}") from error
 
     return QUOTE.sub(number, text)
 
 
-def quoted(path: Path, asked: list[str]) -> str:
+def quote_cell(path: Path, asked: list[str]) -> str:
     """Return the number of one cell of a table."""
     words = [one for one in asked if one in WORDS]
     keys = dict(one.split("=", 1) for one in asked if KEY.match(one))
@@ -100,7 +100,7 @@ def quoted(path: Path, asked: list[str]) -> str:
     return printed_number(cell, alone="mean" in words)
 
 
-def claimed(path: Path, claim: str, case: str, column: str = "left") -> str:
+def quote_claim(path: Path, claim: str, case: str, column: str = "left") -> str:
     """Return the measured numbers of a claim about accuracies in a case, in percent or points, over seeds."""
     seeds = reference_table(path)
     values = [

@@ -128,7 +128,7 @@ class Task:
 
     def examine(self, inputs: torch.Tensor, labels: torch.Tensor) -> None:
         """Raise BadInput where the model or the loss cannot read such examples: a pass over two is tried."""
-        found = self.model.tried(tried(inputs, self.example), self.classes, self.outputs)
+        found = self.model.tried(try_inputs(inputs, self.example), self.classes, self.outputs)
         if len(labels):
             self.loss.check(found, labels)
 
@@ -138,7 +138,7 @@ class Task:
 
         Where there is something, no example has a gradient by itself, and clients are worked on one by one.
         """
-        x = tried(self.inputs, self.example)
+        x = try_inputs(self.inputs, self.example)
         return self.model.unstackable(x) or self.loss.unstackable(
             self.model.tried(x, self.classes, self.outputs), self.labels
         )
@@ -239,7 +239,7 @@ def collect_results(
     return ClientResults(updates, losses, clean, distances, shares)
 
 
-def tried(inputs: torch.Tensor, example: Example) -> torch.Tensor:
+def try_inputs(inputs: torch.Tensor, example: Example) -> torch.Tensor:
     """Return two examples `[2, *example]`, on CPU, that inputs could have; they are made up.
 
     Whole numbers may be places in a table, so they are two examples of the data, of which one holds the

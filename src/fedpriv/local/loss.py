@@ -15,7 +15,7 @@ from pydantic import Field
 
 from fedpriv.data.arrays import IGNORED
 from fedpriv.errors import BadInput
-from fedpriv.models.module import PATH, code, error_text, imported
+from fedpriv.models.module import PATH, code, error_text, import_object
 
 if TYPE_CHECKING:
     import torch
@@ -96,9 +96,9 @@ Name = Annotated[str, Field(pattern=f"^({'|'.join(LOSSES)}|{PATH})$")]
 
 
 @cache
-def loaded(path: str) -> Each:
+def load_loss(path: str) -> Each:
     """Return the function that an import path `package.file:function` names; it is not called here."""
-    found: Any = imported("loss", path, "FUNCTION")
+    found: Any = import_object("loss", path, "FUNCTION")
     if not inspect.isfunction(found):
         what = f"a {type(found).__name__}"
         raise BadInput(f"loss: found {path}, {what}, allowed: a function of outputs and labels")
@@ -113,7 +113,7 @@ class Loss(NamedTuple):
     @property
     def code(self) -> str:
         """Name and digest of code that is not ours; empty where there is none."""
-        return "" if self.name in LOSSES else code(self.name, loaded(self.name))
+        return "" if self.name in LOSSES else code(self.name, load_loss(self.name))
 
     def is_plain(self, labels: torch.Tensor) -> bool:
         """Say if it is the cross-entropy of one class an example, which the engines in C know."""
@@ -157,7 +157,7 @@ class Loss(NamedTuple):
     ) -> tuple[torch.Tensor, torch.Tensor | None]:
         """Return losses of labels and `weights`, or of examples and None."""
         if self.name not in LOSSES:
-            return loaded(self.name)(outputs, labels), None
+            return load_loss(self.name)(outputs, labels), None
         known = LOSSES[self.name]
         return known.each(outputs, labels), weights(labels) if known.counted else None
 
@@ -190,7 +190,7 @@ class Loss(NamedTuple):
                     "FILE:FUNCTION"
                 )
             return
-        each, labels = loaded(self.name), ends(labels)
+        each, labels = load_loss(self.name), ends(labels)
         try:
             both: Any = each(outputs, labels)
             singly: list[Any] = [each(outputs[i : i + 1], labels[i : i + 1]) for i in range(2)]
@@ -213,7 +213,7 @@ class Loss(NamedTuple):
         if self.name in LOSSES:
             return ""
         try:
-            vmap(lambda one, label: loaded(self.name)(one[None], label[None]))(outputs, ends(labels))
+            vmap(lambda one, label: load_loss(self.name)(one[None], label[None]))(outputs, ends(labels))
         except Exception as error:
             return f"loss {self.name}, which vmap cannot stack ({error_text(error)})"
         return ""

@@ -77,7 +77,7 @@ class GpuBackend(LocalEngine):
         start = 0
         while start < len(clients):
             stack = clients[start : start + self.stack]
-            done = attempted(one, stack)
+            done = attempt_stack(one, stack)
             if done is None:
                 self.stack = -(-len(stack) // 2)
                 release(self.device)
@@ -323,7 +323,7 @@ class GpuBackend(LocalEngine):
         return losses
 
 
-def attempted(work: Callable[[Sequence[Client]], Launched], stack: Sequence[Client]) -> Launched | None:
+def attempt_stack(work: Callable[[Sequence[Client]], Launched], stack: Sequence[Client]) -> Launched | None:
     """Return the results of a stack, or None if memory could not hold it: its streams are then put back.
 
     Raises what torch raises if one client alone is too large.

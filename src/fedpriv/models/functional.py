@@ -19,31 +19,31 @@ from torch.nn.parameter import is_lazy
 
 from fedpriv.errors import BadInput, plain
 from fedpriv.models.base import Params
-from fedpriv.models.module import error_text, imported
+from fedpriv.models.module import error_text, import_object
 
 CLASS = "a subclass of torch.nn.Module"
 _building = threading.Lock()
 _of_thread = threading.local()
 
 
-def loaded(path: str) -> type[nn.Module]:
+def load_network_class(path: str) -> type[nn.Module]:
     """Return the class that an import path `package.file:Class` names (see `imported`).
 
     Nothing is called before it is known to be a class of networks: a function, or another class, is BadInput.
     """
-    found = imported("model.module", path, "CLASS")
+    found = import_object("model.module", path, "CLASS")
     if not (isinstance(found, type) and issubclass(found, nn.Module)):
         what = f"a class {found.__name__}" if isinstance(found, type) else f"a {type(found).__name__}"
         raise BadInput(f"model.module: found {path}, {what}, allowed: {CLASS}")
     return found
 
 
-def built(spec: str, seed: int) -> nn.Module:
+def build_network(spec: str, seed: int) -> nn.Module:
     """Return the network, in training mode, its random numbers those of `seed`."""
     arguments = json.loads(spec)
     path = arguments.pop("module")
     del arguments["name"]
-    make = loaded(path)
+    make = load_network_class(path)
     with _building, torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(seed)
         try:
@@ -56,12 +56,12 @@ def built(spec: str, seed: int) -> nn.Module:
     for name, parameter in net.named_parameters():
         if is_lazy(parameter):
             raise refusal(path, f"parameter {name}, whose shape waits for a pass", "shapes that are known")
-    if not trained(net):
+    if not trained_parameters(net):
         raise refusal(path, "no parameter that requires a gradient", "one or more")
     return net.train()
 
 
-def trained(net: nn.Module) -> dict[str, torch.Tensor]:
+def trained_parameters(net: nn.Module) -> dict[str, torch.Tensor]:
     """Return the parameters that are trained, in the order of the flat vector."""
     return {name: one for name, one in net.named_parameters() if one.requires_grad}
 
@@ -69,18 +69,18 @@ def trained(net: nn.Module) -> dict[str, torch.Tensor]:
 @cache
 def constant(spec: str) -> nn.Module:
     """Return the network whose buffers and frozen parameters are everybody's: those of seed 0."""
-    return built(spec, 0)
+    return build_network(spec, 0)
 
 
 @torch.no_grad()
-def checked(spec: str, x: torch.Tensor, expected: tuple[int, ...] | None) -> torch.Tensor:
+def check_network(spec: str, x: torch.Tensor, expected: tuple[int, ...] | None) -> torch.Tensor:
     """Return the outputs of the network for two examples `x`; BadInput where it cannot be trained on such.
 
     A pass must give the `expected` numbers of an example (None: whatever its loss reads), leave buffers
     alone, be the same twice, and treat every example by itself. Batch normalisation, dropout and the like
     do not.
     """
-    path, net = json.loads(spec)["module"], disturbed(spec)
+    path, net = json.loads(spec)["module"], disturb_network(spec)
     before = {name: one.clone() for name, one in net.named_buffers()}
 
     def passed(inputs: torch.Tensor) -> Any:
@@ -112,22 +112,22 @@ def checked(spec: str, x: torch.Tensor, expected: tuple[int, ...] | None) -> tor
     return out
 
 
-def disturbed(spec: str) -> nn.Module:
+def disturb_network(spec: str) -> nn.Module:
     """Return a copy of the network, a little away from its first weights.
 
     A layer that starts from zeros would hide what is below it.
     """
     net, rng = copy.deepcopy(constant(spec)), torch.Generator().manual_seed(0)
     with torch.no_grad():
-        for one in trained(net).values():
+        for one in trained_parameters(net).values():
             one.add_(torch.randn(one.shape, generator=rng), alpha=0.05)
     return net
 
 
-def unstackable(spec: str, x: torch.Tensor) -> str:
+def unstackable_layer(spec: str, x: torch.Tensor) -> str:
     """Name the layer that `vmap` cannot stack, tried on two examples `x`, and why; empty: none."""
-    net = disturbed(spec)
-    stacked = {name: one.detach().expand(2, *one.shape) for name, one in trained(net).items()}
+    net = disturb_network(spec)
+    stacked = {name: one.detach().expand(2, *one.shape) for name, one in trained_parameters(net).items()}
     inside: list[str] = []  # the layers that a pass is in, from the outermost
     for name, layer in net.named_modules():
         words = f"{name} ({type(layer).__name__})" if name else type(layer).__name__

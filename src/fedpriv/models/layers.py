@@ -102,18 +102,18 @@ class Convolution(torch.autograd.Function):
     def forward(ctx: Any, x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
         ctx.save_for_backward(x, weight)
         ctx.biased = bias is not None
-        out = grouped(x, weight)
+        out = stack_convolution(x, weight)
         return out if bias is None else out + bias[:, None, :, None, None]
 
     @staticmethod
     def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         (gradient,), (x, weight) = gradients, ctx.saved_tensors
-        of_x = grouped(gradient, turned(weight)) if ctx.needs_input_grad[0] else None
+        of_x = stack_convolution(gradient, transpose_kernels(weight)) if ctx.needs_input_grad[0] else None
         of_weight = (gradient.flatten(3) @ patches(x, weight.shape[-1]).mT).sum(1).view(weight.shape)
         return of_x, of_weight, gradient.sum((1, 3, 4)) if ctx.biased else None
 
 
-def grouped(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+def stack_convolution(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
     """Return the convolution of a stack as one of groups, or of all images where the weights are shared."""
     members, padding = len(x), weight.shape[-1] // 2
     if weight.stride(0) == 0:
@@ -123,7 +123,7 @@ def grouped(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
     return out.unflatten(1, (members, -1)).transpose(0, 1)
 
 
-def turned(weight: torch.Tensor) -> torch.Tensor:
+def transpose_kernels(weight: torch.Tensor) -> torch.Tensor:
     """Return the weights of the convolution that takes gradients back; shared ones stay shared."""
     own = weight[:1] if weight.stride(0) == 0 else weight
     return own.flip(3, 4).transpose(1, 2).expand(len(weight), -1, -1, -1, -1)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 PATH = r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*"  # package.file:Name
 
 
-def imported(key: str, path: str, name: str) -> Any:
+def import_object(key: str, path: str, name: str) -> Any:
     """Object at an import path; the folder of its file is searched last.
 
     Importing runs the file, which is trusted. Nothing in it is called. `name` is what comes after the colon,
@@ -78,7 +78,7 @@ class Module(Model):
     def code(self) -> str:
         from fedpriv.models import functional
 
-        return code(self.module, functional.loaded(self.module))
+        return code(self.module, functional.load_network_class(self.module))
 
     def size(self, classes: int) -> int:
         """Return 0: nobody knows without torch."""
@@ -88,17 +88,17 @@ class Module(Model):
         from fedpriv.models import functional
 
         net = functional.constant(self.model_dump_json())
-        return {name: tuple(one.shape) for name, one in functional.trained(net).items()}
+        return {name: tuple(one.shape) for name, one in functional.trained_parameters(net).items()}
 
     def tried(self, x: torch.Tensor, classes: int, expected: Example | None) -> torch.Tensor:
         from fedpriv.models import functional
 
-        return functional.checked(self.model_dump_json(), x, expected)
+        return functional.check_network(self.model_dump_json(), x, expected)
 
     def unstackable(self, x: torch.Tensor) -> str:
         from fedpriv.models import functional
 
-        return functional.unstackable(self.model_dump_json(), x)
+        return functional.unstackable_layer(self.model_dump_json(), x)
 
     def initial(self, classes: int, example: Example, rng: np.random.Generator) -> torch.Tensor:
         """Return the weights that the constructor gives, from a generator that `rng` seeds."""
@@ -106,8 +106,9 @@ class Module(Model):
 
         from fedpriv.models import functional
 
-        net = functional.built(self.model_dump_json(), int(rng.integers(2**63)))
-        return torch.cat([one.detach().float().flatten() for one in functional.trained(net).values()])
+        net = functional.build_network(self.model_dump_json(), int(rng.integers(2**63)))
+        parameters = functional.trained_parameters(net).values()
+        return torch.cat([one.detach().float().flatten() for one in parameters])
 
     def apply(self, params: Params, x: torch.Tensor) -> torch.Tensor:
         from fedpriv.models import functional

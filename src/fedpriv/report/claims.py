@@ -131,7 +131,7 @@ def outcome(results: Results, claim: Claim, case: Case) -> Outcome:
     margins = compared.margins
     if len(margins) == 1 and all(map(same_for_every_seed, claim.calls)):
         margins = np.repeat(margins, 2, axis=0)  # as any other seed has it
-    doubt, instead = undecided(results, claim, sides)
+    doubt, instead = undecided_reason(results, claim, sides)
     return Outcome(case.name, margins, compared.words + doubt, instead, compared.seeds)
 
 
@@ -157,7 +157,7 @@ def not_compared(results: Results, claim: Claim, read: Reads) -> tuple[str, str]
     return None
 
 
-def undecided(results: Results, claim: Claim, sides: Sequence[Reads]) -> tuple[str, str]:
+def undecided_reason(results: Results, claim: Claim, sides: Sequence[Reads]) -> tuple[str, str]:
     """Reason why a comparison decides nothing, and the words in place of a decision; else nothing.
 
     Not judged is what a paper claims of a run that the preset has cut. Where nothing was learned, or an

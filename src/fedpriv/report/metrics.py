@@ -96,7 +96,7 @@ def accuracy_within(results: Results, cell: Cell, limit: float, selector: Epsilo
     return found
 
 
-def published(results: Results, cell: Cell) -> Sample:
+def published_value(results: Results, cell: Cell) -> Sample:
     """Return the number that the paper prints in a cell; the difference of two accuracies is a gain."""
     assert cell.published is not None
     of = METRICS[cell.metric]
@@ -106,7 +106,7 @@ def published(results: Results, cell: Cell) -> Sample:
 
 def first_round(results: Results, cell: Cell, target: Sample | float) -> Sample:
     """Return the first evaluated round that is at least so accurate; what is never reached takes for ever."""
-    read = reading.evaluated(results, cell.run)
+    read = reading.evaluations(results, cell.run)
     seeds, known = pd.Index(read["seed"].unique()), sample(target).known
     wanted = known.iloc[:, 0] if isinstance(known, pd.DataFrame) else pd.Series(known, seeds)
     wanted = wanted.loc[wanted.index.intersection(seeds)]
@@ -190,7 +190,7 @@ IN_PERCENT, STD = "Accuracy (%)", "Noise, std"
 EVERY = (
     Metric("accuracy", IN_PERCENT, "", numbers.percent, accuracy, PERCENT, "Test accuracy (%)"),
     Metric("accuracy_within", IN_PERCENT, "", numbers.percent, accuracy_within, PERCENT),
-    Metric("published", "Published (%)", "", numbers.percent, published, PERCENT),
+    Metric("published", "Published (%)", "", numbers.percent, published_value, PERCENT),
     *(evaluated_metric(name) for name in ASKED),
     Metric(
         "round",

@@ -18,7 +18,7 @@ import pandas as pd
 
 from fedpriv.account.statement import mark_epsilon
 from fedpriv.paper.epsilons import SELECTOR_COLUMNS, EpsilonSelector
-from fedpriv.report.reading import by_round, evaluated
+from fedpriv.report.reading import by_round, evaluations
 from fedpriv.report.results import Results
 
 LEVEL = 0.95
@@ -76,7 +76,7 @@ def short_interval(values: Seeds, digits: int) -> str:
 
 def percent(values: Seeds, digits: int = 1) -> str:
     """Return fractions by seed in percent."""
-    return diverged_text(values) or interval_text(hundredfold(values), digits)
+    return diverged_text(values) or interval_text(percent_interval(values), digits)
 
 
 def diverged_text(values: Seeds) -> str:
@@ -90,10 +90,10 @@ def diverged_text(values: Seeds) -> str:
 
 def share(values: Seeds) -> str:
     """Return fractions by seed that no seed need change, in percent."""
-    return short_interval(hundredfold(values), 1)
+    return short_interval(percent_interval(values), 1)
 
 
-def hundredfold(values: Seeds) -> Interval:
+def percent_interval(values: Seeds) -> Interval:
     """Return the mean and interval of fractions in percent."""
     mean, low, high, seeds = interval(values)
     return Interval(100 * mean, 100 * low, 100 * high, seeds)
@@ -187,7 +187,7 @@ def instability(results: Results, run: str, read: pd.DataFrame) -> str:
     found = read["value"].to_numpy(dtype=float)
     if not len(found) or not np.isfinite(found).all():
         return ""
-    rounds = by_round(evaluated(results, run))
+    rounds = by_round(evaluations(results, run))
     largest = results.fact(run, "majority")
     if (np.abs(found - largest) <= NEAR).all():
         return f"{UNSTABLE}: {ONE_CLASS}"

@@ -8,7 +8,7 @@ from pathlib import Path
 from fedpriv.paper.figures import FigureSpec
 from fedpriv.paper.paper import Paper
 from fedpriv.paper.tables import main_of_places
-from fedpriv.progress import counted
+from fedpriv.progress import count_each
 from fedpriv.report.render import PrintedTable, escape_markdown
 from fedpriv.report.results import load_results
 from fedpriv.store.files import writing
@@ -24,7 +24,7 @@ def write_tables(folder: Path, paper: Paper, judged: bool = True) -> None:
     main = main_of_places(paper.tables)
     written = [
         tables.write_table(results, table, folder / "tables" / name, name in main)
-        for name, table in counted("tables", paper.tables.items(), "table")
+        for name, table in count_each("tables", paper.tables.items(), "table")
     ]
     with writing(folder / "details.md") as path:
         path.write_text(details(written), encoding="utf-8")
@@ -53,5 +53,5 @@ def write_figures(folder: Path, declared: Mapping[str, FigureSpec]) -> None:
     from fedpriv.report import figures
 
     results = load_results(folder)
-    for name, figure in counted("figures", declared.items(), "figure"):
+    for name, figure in count_each("figures", declared.items(), "figure"):
         figures.write_figure(results, figure, folder / "figures" / name)

@@ -17,7 +17,7 @@ DIVERGED = -math.inf
 MEANING = ("unit", "relation", "sampling_law", "kind", "epsilon_status")  # of an ε, beside its selector
 
 
-def evaluated(results: Results, run: str, metric: str = "accuracy", drawn: bool = False) -> pd.DataFrame:
+def evaluations(results: Results, run: str, metric: str = "accuracy", drawn: bool = False) -> pd.DataFrame:
     """Return seed, round and value of a metric at every evaluated round of `run`, once each, in order.
 
     `drawn` asks for the accuracy of some clients, drawn with replacement. Where all clients hold the weights
@@ -58,12 +58,12 @@ def status_of(results: Results, run: str, selector: EpsilonSelector) -> str:
 
 def last_reading(results: Results, run: str, metric: str = "accuracy") -> pd.DataFrame:
     """Return the reading of `run` at its last evaluated round."""
-    return with_divergence(results, run, evaluated(results, run, metric).groupby("seed").last())
+    return with_divergence(results, run, evaluations(results, run, metric).groupby("seed").last())
 
 
 def best_drawn(results: Results, run: str) -> pd.DataFrame:
     """Return the reading of `run` at sampled clients' best round, which the test split itself decides."""
-    read = evaluated(results, run, drawn=True)
+    read = evaluations(results, run, drawn=True)
     best = read.loc[read.groupby("seed")["value"].idxmax()]
     return with_divergence(results, run, best.set_index("seed"))
 
@@ -78,7 +78,7 @@ def reading_within(
     seeds = sorted(rows_of(results.runs, run)["seed"])
     ends = pd.concat([affordable_rounds(results, run, *budget).reindex(seeds) for budget in budgets], axis=1)
     last = ends.min(axis="columns", skipna=False)
-    every = evaluated(results, run, metric)
+    every = evaluations(results, run, metric)
     read = every.loc[every["round"] <= every["seed"].map(last)].groupby("seed").last()
     return with_divergence(results, run, read.astype(float).reindex(last.index), last)
 

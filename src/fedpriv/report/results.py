@@ -20,7 +20,7 @@ from fedpriv.audit.finding import Finding
 from fedpriv.audit.finished import load_findings
 from fedpriv.errors import BadInput
 from fedpriv.paper.epsilons import SELECTOR_COLUMNS
-from fedpriv.progress import counted
+from fedpriv.progress import count_each
 from fedpriv.store import parquet
 from fedpriv.store.rundir import RunDir
 from fedpriv.trace import COLUMNS, TRACE, TraceColumn
@@ -96,7 +96,7 @@ def collect(
     missing or bad run is BadInput.
     """
     runs, rounds, epsilons = [], [], []
-    for directory in counted("collecting", directories, "run"):
+    for directory in count_each("collecting", directories, "run"):
         run = RunDir(directory)
         facts = summary_facts(directory / "summary.json", run.summary)
         of_run = {name: facts[name] for name in OF_RUN}

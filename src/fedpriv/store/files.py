@@ -64,7 +64,7 @@ def require_room(folder: Path) -> None:
 
 
 @contextmanager
-def exclusive(path: Path) -> Generator[None]:
+def hold_lock(path: Path) -> Generator[None]:
     """Let one process at a time work on `path`, in a folder that is there; the others wait."""
     from filelock import FileLock  # what is quick to import locks nothing
 

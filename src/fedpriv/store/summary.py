@@ -54,7 +54,7 @@ def identity(facts: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(words, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def uncommitted(code: str) -> bool:
+def is_uncommitted(code: str) -> bool:
     """Whether the code of a run was changed since the commit that it names."""
     return code.endswith("-dirty")
 

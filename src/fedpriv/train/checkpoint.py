@@ -26,7 +26,7 @@ OPTIONAL = ("second", "average")  # tensors that not every state has
 
 
 @contextmanager
-def exclusive(path: Path) -> Generator[None]:
+def lock_run(path: Path) -> Generator[None]:
     """Keep other processes away from the run whose state is at `path`; BadInput if one is there.
 
     Without a state nothing is left behind: a run that was refused leaves no folder. What stands where the

@@ -24,7 +24,7 @@ from fedpriv.errors import BadInput, Stopped
 from fedpriv.local.client import Task, local_engine
 from fedpriv.local.loss import Loss
 from fedpriv.local.work import Speed
-from fedpriv.progress import aside, progress
+from fedpriv.progress import print_stderr, progress
 from fedpriv.store.gpus import select_device
 from fedpriv.store.machine import cores, environment, keep_buffers, peak_mib
 from fedpriv.store.rundir import RESUME, RunDir, keep_outputs, restore_outputs
@@ -137,12 +137,13 @@ def train(
     task = task_for(run, data, device)
 
     # 3. Round after round, from the state before the first or the one that a killed run has saved.
-    with checkpoint.exclusive(saved), local_engine(task, speed) as engine:
+    with checkpoint.lock_run(saved), local_engine(task, speed) as engine:
         test = test_split(run.evaluation, device, data)
         first = initial_state(run, task, streams, clients.clients)
         state = checkpoint.load_state(saved, identity, engine.name, device) or first
         if state.round:
-            aside(f"{name} seed {seed}: {state.round} of {rounds} rounds were saved, the training goes on")
+            saved_rounds = f"{state.round} of {rounds} rounds were saved"
+            print_stderr(f"{name} seed {seed}: {saved_rounds}, the training goes on")
         with progress(f"{name} seed {seed}", state.round, rounds) as report, catch_warnings() as warning:
             while state.round < rounds and not state.diverged:
                 started = time.perf_counter()

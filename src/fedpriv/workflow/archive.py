@@ -13,11 +13,11 @@ from fedpriv.config.jobs import work
 from fedpriv.config.plan import Plan, load_preset
 from fedpriv.config.run import Run
 from fedpriv.errors import BadInput
-from fedpriv.progress import counted
+from fedpriv.progress import count_each
 from fedpriv.store import rundir
 from fedpriv.store.files import remove_torn, writing
 from fedpriv.store.rundir import RunDir, Stored, same_run
-from fedpriv.store.summary import RUNS, stored_files, stored_path, uncommitted
+from fedpriv.store.summary import RUNS, is_uncommitted, stored_files, stored_path
 
 OF_FILES = ("seal", "seals", "stored")  # keys of a summary
 
@@ -41,10 +41,10 @@ def add(results: Path, config: Path, reference: Path, dirty: bool = False) -> Ad
     if not results.is_dir():
         raise BadInput(f"There are no results in '{results}'.")
     outcome = Added([], [], [])
-    for path in counted("storing runs", sorted(results.glob("*/runs/*/seed*/summary.json")), "run"):
+    for path in count_each("storing runs", sorted(results.glob("*/runs/*/seed*/summary.json")), "run"):
         directory = path.parent
         try:
-            is_new = add_one(directory, planned(plan, directory, config), reference, dirty)
+            is_new = add_one(directory, planned_run(plan, directory, config), reference, dirty)
         except BadInput as error:
             outcome.refused.append(str(error))
         else:
@@ -58,7 +58,7 @@ def add_one(directory: Path, one: Stored, reference: Path, dirty: bool = False) 
     path = stored_path(reference, *(one.summary[key] for key in ("paper", "run", "seed", "identity")))
     if not path.exists():
         code = one.summary["environment"].get("code", "")
-        if uncommitted(code) and not dirty:
+        if is_uncommitted(code) and not dirty:
             raise BadInput(
                 f"{directory} is of an uncommitted tree ({code}). Commit and train again, or --dirty."
             )
@@ -73,7 +73,7 @@ def add_one(directory: Path, one: Stored, reference: Path, dirty: bool = False) 
     return False
 
 
-def planned(plan: Plan, directory: Path, config: Path) -> Stored:
+def planned_run(plan: Plan, directory: Path, config: Path) -> Stored:
     """Return a finished run; BadInput if it is not one of the plan."""
     one = finished_run(directory)
     paper, run, seed = directory.parents[2].name, directory.parent.name, directory.name.removeprefix("seed")
@@ -114,7 +114,7 @@ def write_index(reference: Path) -> None:
     with writing(reference / RUNS / "index.csv") as partial, partial.open("w", newline="") as file:
         lines = csv.writer(file, lineterminator="\n")
         lines.writerow(jobs.INDEX_COLUMNS)
-        lines.writerows(map(line, counted("index of stored runs", stored_files(reference), "run")))
+        lines.writerows(map(line, count_each("index of stored runs", stored_files(reference), "run")))
 
 
 def line(path: Path) -> Iterator[object]:

@@ -11,7 +11,7 @@ import pandas as pd
 from fedpriv.account.statement import PrivacyStatement
 from fedpriv.config.plan import RunKey, load_preset
 from fedpriv.data import DATASETS
-from fedpriv.errors import BadInput, named
+from fedpriv.errors import BadInput, match_name
 from fedpriv.paper.epsilons import SELECTOR_COLUMNS
 from fedpriv.paper.paper import Paper, homes, load_paper, merge
 from fedpriv.paper.tables import full_title
@@ -39,7 +39,7 @@ def rendered_names(folder: Path) -> list[str]:
     return [path.stem for path in elements(folder)]
 
 
-def rendered(reference: Path) -> dict[str, list[Path]]:
+def rendered_folders(reference: Path) -> dict[str, list[Path]]:
     """Return by paper the folders of its reference results, that which shows it first."""
     presets = sorted({path.parents[1] for path in reference.glob("*/*/tables")})
     fullest = sorted(presets, key=lambda path: FULL.index(path.name) if path.name in FULL else len(FULL))
@@ -55,10 +55,10 @@ def results_of(word: str, reference: Path) -> Path:
     for folder in places:
         if elements(folder) or (folder / "claims.csv").exists():
             return folder
-    by_paper = rendered(reference)
+    by_paper = rendered_folders(reference)
     by_name = {"/".join(one.parts[-2:]): one for folders in by_paper.values() for one in folders}
     there = {paper: folders[0] for paper, folders in by_paper.items()} | by_name
-    return there[named("result", word, there, "fedpriv list tables")]
+    return there[match_name("result", word, there, "fedpriv list tables")]
 
 
 # Of what is read of the seeds of a table: numbers.
@@ -91,7 +91,7 @@ def element(folder: Path, name: str) -> dict[str, Any]:
 
     A name that is not there is BadInput with those that are.
     """
-    name = named("table or figure", name, rendered_names(folder), f"fedpriv show {folder}")
+    name = match_name("table or figure", name, rendered_names(folder), f"fedpriv show {folder}")
     path = next(path for path in elements(folder) if path.stem == name)
     files = [str(one) for end in (".*", "_seeds.csv") for one in sorted(path.parent.glob(name + end))]
     return read_texts(path) | {"files": files}
@@ -104,13 +104,13 @@ def show(folder: Path, table: str, row: str, column: str, configs: Path) -> dict
     that name in `configs`. `row` and `column` are words of the table's CSV, in any case; without a column it
     is the row. What is not there is BadInput that lists what is.
     """
-    table = named("table", table, rendered_names(folder), f"fedpriv show {folder}")
+    table = match_name("table", table, rendered_names(folder), f"fedpriv show {folder}")
     path = folder / "tables" / f"{table}.csv"
     lines = compare.read_csv(path, ["row", "column", "run"], dict.fromkeys([*STATISTIC, "delta"], "float64"))
     listing = f"fedpriv show {folder} {table}"
-    lines = lines.loc[lines["row"] == named("row", row, lines["row"], listing)]
+    lines = lines.loc[lines["row"] == match_name("row", row, lines["row"], listing)]
     if column:
-        lines = lines.loc[lines["column"] == named("column", column, lines["column"], listing)]
+        lines = lines.loc[lines["column"] == match_name("column", column, lines["column"], listing)]
     known = {(one["run"], one["seed"]): (one, trace) for one, trace in summaries(folder, configs)}
     names = sorted({run for run in lines["run"] if run})
     # What only some of the paper's runs have, or have otherwise.
@@ -179,7 +179,7 @@ def facts(summary: Mapping[str, Any], trace: Path) -> dict[str, Any]:
     }
 
 
-def spoken(one: Mapping[str, Any]) -> dict[str, str]:
+def number_line(one: Mapping[str, Any]) -> dict[str, str]:
     """Return a number of `show` as people read it."""
     metric = METRICS.get(one["quantity"].partition("_")[0])
     return {
@@ -204,15 +204,15 @@ def meaning(one: Mapping[str, Any]) -> str:
     return str(PrivacyStatement(**words)).partition(" = ")[2].partition(" ")[2]
 
 
-def resolved(config: Path, paper: str, run: str, reference: Path) -> dict[str, Any]:
+def resolve_run(config: Path, paper: str, run: str, reference: Path) -> dict[str, Any]:
     """Return every key of a run, and of every seed the identity and the trace.
 
     `paper` and `run` are those of the preset `config`, in any case; what is not there is BadInput that lists
     what is. A trace that is found neither in the preset's results nor below `reference` is null.
     """
     plan = load_preset(config)
-    paper = named("paper", paper, plan.runs)
-    run = named("run", run, plan.runs[paper], f"fedpriv list runs --paper {paper}")
+    paper = match_name("paper", paper, plan.runs)
+    run = match_name("run", run, plan.runs[paper], f"fedpriv list runs --paper {paper}")
     one = plan.runs[paper][run]
     return {
         "paper": paper,

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 from fedpriv.account.runs import account
 from fedpriv.config.jobs import figures, stored_runs, tables
 from fedpriv.config.plan import Plan, load_preset
-from fedpriv.errors import BadInput, named
+from fedpriv.errors import BadInput, match_name
 from fedpriv.frozen import Deltas
-from fedpriv.progress import counted, progress
+from fedpriv.progress import count_each, progress
 from fedpriv.store.files import writing
 from fedpriv.store.machine import cores
 from fedpriv.store.rundir import take_stored
@@ -62,29 +62,32 @@ def rerender(reference: Path, configs: Path, out: Path, only: Sequence[str] = ()
         raise BadInput(f"'{reference}' holds no reference results.")
     asked = {name.partition("/")[0] for name in only} or presets
     for name in asked:
-        named("preset", name, presets)
+        match_name("preset", name, presets)
     plans = [
-        load_preset(configs / f"{preset}.yaml") for preset in counted("reading", sorted(asked), "preset")
+        load_preset(configs / f"{preset}.yaml") for preset in count_each("reading", sorted(asked), "preset")
     ]
     wanted = {f"{plan.preset.preset}/{paper}": (plan, paper) for plan in plans for paper in plan.papers}
-    only = [named("result", name, wanted) for name in only]
+    only = [match_name("result", name, wanted) for name in only]
     wanted = [one for name, one in wanted.items() if not only or name in only]
     # Processes, for accounting is Python as much as NumPy; started afresh, for this one may have threads.
     os.environ.update(ARITHMETIC)
     with ProcessPoolExecutor(cores(), get_context("spawn")) as pool:
-        papers = shared(pool, "stored runs", "paper", taken, [(*one, reference, out) for one in wanted])
+        each = [(*one, reference, out) for one in wanted]
+        papers = share_work(pool, "stored runs", "paper", take_paper, each)
         there = [paper for paper in papers if paper.runs]
-        shared(pool, "accounting", "run", account_together, together(there))
+        share_work(pool, "accounting", "run", account_together, directories_of_runs(there))
         there.sort(key=lambda paper: -len(paper.runs))  # what takes longest comes first
         for names in (("audit", "collect"), ("tables",), ("figures",)):
-            shared(pool, " and ".join(names), "paper", render, [(names, paper, out) for paper in there])
-    for plan in counted("pages", [] if only else plans, "page"):
+            share_work(pool, " and ".join(names), "paper", render, [(names, paper, out) for paper in there])
+    for plan in count_each("pages", [] if only else plans, "page"):
         if all(paper.runs for paper in papers if paper.plan.preset == plan.preset):
             steps.report(plan, results=out, comparison=None)
-    return {f"{paper.plan.preset.preset}/{paper.name}": compared(paper, reference, out) for paper in papers}
+    return {
+        f"{paper.plan.preset.preset}/{paper.name}": compare_paper(paper, reference, out) for paper in papers
+    }
 
 
-def shared(
+def share_work(
     pool: Executor, title: str, unit: str, function: Callable[..., Any], each: Sequence[tuple[Any, ...]]
 ) -> list[Any]:
     """Return the results of the function for `each`, in their order; progress is shown."""
@@ -110,7 +113,7 @@ def check_place(out: Path, reference: Path) -> None:
         raise BadInput(f"--out {out} is {what}. Take a new folder, or an empty one.")
 
 
-def taken(plan: Plan, paper: str, reference: Path, out: Path) -> PresetPaper:
+def take_paper(plan: Plan, paper: str, reference: Path, out: Path) -> PresetPaper:
     """Take the stored runs of a paper to where the workflow has them, but for `results`."""
     runs = {
         path: take_stored(
@@ -123,7 +126,7 @@ def taken(plan: Plan, paper: str, reference: Path, out: Path) -> PresetPaper:
     return PresetPaper(plan, paper, runs)
 
 
-def together(papers: Iterable[PresetPaper]) -> list[tuple[list[list[Path]], Deltas]]:
+def directories_of_runs(papers: Iterable[PresetPaper]) -> list[tuple[list[list[Path]], Deltas]]:
     """Return the seeds of every run, and the directories of each: one for every preset that has it."""
     found: dict[tuple[Path, Deltas], dict[Path, list[Path]]] = {}
     for paper in papers:
@@ -147,7 +150,7 @@ def render(names: Iterable[str], paper: PresetPaper, out: Path) -> None:
         steps.OF_PAPER[name](paper.plan, paper.name, results=out)
 
 
-def compared(paper: PresetPaper, reference: Path, out: Path) -> RenderedPaper:
+def compare_paper(paper: PresetPaper, reference: Path, out: Path) -> RenderedPaper:
     """Return the outcome of a paper's stored runs; without any, nothing differs."""
     preset, planned = paper.plan.preset, len(paper.plan.runs[paper.name]) * len(paper.plan.seeds)
     if not paper.runs:
@@ -155,11 +158,11 @@ def compared(paper: PresetPaper, reference: Path, out: Path) -> RenderedPaper:
     root, place = f"results/{preset.preset}/{paper.name}", Path(preset.preset, paper.name)
     written = (*tables(paper.plan, paper.name), *figures(paper.plan, paper.name))
     files = [str(Path(file).relative_to(root)) for file in written if not file.endswith(NOT_STORED)]
-    differ = differing(reference / place, out / place, files)
+    differ = differing_files(reference / place, out / place, files)
     return RenderedPaper(len(paper.runs), planned, sorted(files), differ)
 
 
-def differing(reference: Path, out: Path, files: list[str]) -> list[str]:
+def differing_files(reference: Path, out: Path, files: list[str]) -> list[str]:
     """Return the files whose bytes differ, and those that only one of the folders has."""
     found = (path for pattern in PATTERNS for path in reference.glob(pattern))
     there = {str(path.relative_to(reference)) for path in found if path.suffix not in NOT_STORED}

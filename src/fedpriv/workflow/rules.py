@@ -46,7 +46,7 @@ def overridden_as(workflow: Any, rule: str, name: str) -> str:
     return name
 
 
-def planned(plan: Plan, apart: bool, step: str, paper: str = "") -> list[str]:
+def plan_files(plan: Plan, apart: bool, step: str, paper: str = "") -> list[str]:
     """Return the file that says what a step after training is told now; a file that says so is left alone.
 
     Where jobs are `apart` there is none.
@@ -63,10 +63,10 @@ def planned(plan: Plan, apart: bool, step: str, paper: str = "") -> list[str]:
 
 def plan_digest(plan: Plan, step: str, paper: str = "") -> str:
     """Return a digest of all settings that change the files of a step after training."""
-    return digest([RENDER_VERSION, declared(plan, step, paper)])
+    return digest([RENDER_VERSION, plan_part(plan, step, paper)])
 
 
-def declared(plan: Plan, step: str, paper: str) -> Any:
+def plan_part(plan: Plan, step: str, paper: str) -> Any:
     """Return the part of a plan that a step after training reads, as plain data."""
     if step in ("audit", "collect"):
         runs = plan.keys(paper) if step == "collect" else audited_runs(plan, paper)

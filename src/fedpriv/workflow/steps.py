@@ -23,7 +23,7 @@ from fedpriv.config.jobs import (
 from fedpriv.config.plan import Plan, RunKey, arrays_id, make_plan
 from fedpriv.errors import BadInput, require_known
 from fedpriv.paper.paper import merge, read_yaml
-from fedpriv.progress import announced, counted, say
+from fedpriv.progress import announce_each, count_each, say
 from fedpriv.store.files import NoRoom, require_room
 from fedpriv.store.summary import SUMMARY, glance_at
 
@@ -72,7 +72,7 @@ def partition(plan: Plan, seed: str, *ids: str, root: Path = HERE) -> None:
     from fedpriv.train.inputs import write_partition
 
     require_known("partition", ids, plan.partitions())
-    for one, out in counted(
+    for one, out in count_each(
         "dealing", list(zip(ids, partition_files(plan, int(seed), *ids), strict=True)), "partition"
     ):
         run = plan.partitions()[one]
@@ -116,7 +116,7 @@ def take(plan: Plan, paper: str, *runs: str, root: Path = HERE) -> None:
     """Account stored runs where they are: their directories get a ledger and a summary that says where."""
     from fedpriv.store.rundir import take_stored
 
-    for key in counted(f"{paper}: taking", keys(plan, paper, runs), "run"):
+    for key in count_each(f"{paper}: taking", keys(plan, paper, runs), "run"):
         out, path = root / key.directory(plan.preset.preset), key.stored(REFERENCE)
         if not path.exists():
             raise BadInput(f"{out}: found nothing stored in {REFERENCE}, allowed: a stored run")
@@ -129,14 +129,14 @@ def audit(plan: Plan, paper: str, *, results: Path = RESULTS) -> None:
     from fedpriv.audit.finished import audit_runs
 
     out = paper_folder(plan, paper, results) / "findings.parquet"
-    audit_runs(sorted(finished(plan, audited_runs(plan, paper), results)), out)
+    audit_runs(sorted(finished_runs(plan, audited_runs(plan, paper), results)), out)
 
 
 def collect(plan: Plan, paper: str, *, results: Path = RESULTS) -> None:
     """Put all runs of a paper in `results` into its tables; another run or δ than the plan's is BadInput."""
     from fedpriv.report.results import collect
 
-    runs = finished(plan, plan.keys(paper), results)
+    runs = finished_runs(plan, plan.keys(paper), results)
     for directory, key in runs.items():
         check_plan(directory, key)
     collect(sorted(runs), paper_folder(plan, paper, results), cuts(plan, paper))
@@ -204,7 +204,9 @@ OTHERS = (fetch, find, look, prepare, partition, train, account, take, report, o
 STEPS: Mapping[str, Callable[..., None]] = OF_PAPER | {step.__name__: step for step in OTHERS}
 
 
-def do(step: str, config: Path, words: Sequence[str], settings: Mapping[str, Any], root: Path = HERE) -> None:
+def do_step(
+    step: str, config: Path, words: Sequence[str], settings: Mapping[str, Any], root: Path = HERE
+) -> None:
     """Do a step for a preset, over which `settings` are laid, as Snakemake lays them, below `root`."""
     require_known("step", [step], STEPS)
     told = signature(STEPS[step])
@@ -224,7 +226,7 @@ def paper_folder(plan: Plan, paper: str, results: Path) -> Path:
     return results / plan.preset.preset / paper
 
 
-def finished(plan: Plan, runs: Iterable[RunKey], results: Path) -> dict[Path, RunKey]:
+def finished_runs(plan: Plan, runs: Iterable[RunKey], results: Path) -> dict[Path, RunKey]:
     """Return the finished ones of some runs, by their directories in `results`."""
     planned = {results / Path(key.directory(plan.preset.preset)).relative_to(RESULTS): key for key in runs}
     return {one: key for one, key in planned.items() if (one / SUMMARY).exists()}
@@ -249,7 +251,7 @@ def each_run(
     """Do the job of every run, told which and in which directory; what failed is raised after all of them."""
     failed: dict[str, Exception] = {}
     wanted = keys(plan, paper, runs)
-    for key in announced(f"{doing} {paper}", wanted, "run", lambda key: f"{key.run} seed {key.seed}"):
+    for key in announce_each(f"{doing} {paper}", wanted, "run", lambda key: f"{key.run} seed {key.seed}"):
         what = f"{paper} {key.run} seed {key.seed}"
         try:
             job(key, root / key.directory(plan.preset.preset))

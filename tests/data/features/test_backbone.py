@@ -28,7 +28,7 @@ def test_a_random_backbone_is_always_the_same_and_leaves_the_global_generator_al
 
 def test_statistics_are_those_of_the_activations():
     network = backbone.random()
-    first = F.conv2d(backbone.normalised(pixels()), network.conv1.weight, stride=2, padding=3)
+    first = F.conv2d(backbone.network_inputs(pixels()), network.conv1.weight, stride=2, padding=3)
     mean, variance = backbone.statistics(network, pixels())[0]
     assert torch.allclose(mean, first.mean((0, 2, 3)), atol=1e-5)
     assert torch.allclose(variance, first.var((0, 2, 3)), rtol=1e-4)
@@ -37,7 +37,7 @@ def test_statistics_are_those_of_the_activations():
 def test_calibration_makes_features_that_tell_images_apart(calibrated):
     def spread(network):
         with torch.no_grad():
-            features = network(backbone.normalised(pixels()))
+            features = network(backbone.network_inputs(pixels()))
         return features.std(0) / features.mean(0).clamp(min=1e-6)
 
     assert spread(backbone.random().eval()).median() < 0.2  # nearly the same for every image
@@ -45,18 +45,18 @@ def test_calibration_makes_features_that_tell_images_apart(calibrated):
 
 
 def test_folding_batchnorm_into_the_convolutions_changes_nothing(calibrated):
-    x = backbone.normalised(pixels(4))
+    x = backbone.network_inputs(pixels(4))
     with torch.no_grad():
         before = calibrated(x)
-        folded = backbone.folded(backbone.loaded(calibrated.state_dict()))
+        folded = backbone.fold_batch_norm(backbone.load_network(calibrated.state_dict()))
         assert not any(isinstance(layer, torch.nn.BatchNorm2d) for layer in folded.modules())
         assert torch.allclose(folded(x), before, rtol=1e-3, atol=1e-3)
 
 
 def test_an_extractor_gives_the_pooled_features(calibrated):
     with torch.no_grad():
-        expected = calibrated(backbone.normalised(pixels(4)))
-    network = backbone.loaded(calibrated.state_dict())
+        expected = calibrated(backbone.network_inputs(pixels(4)))
+    network = backbone.load_network(calibrated.state_dict())
     made = backbone.Extractor(backbone.BACKBONES["random"], network, torch.device("cpu"), torch.float32)(
         pixels(4)
     )

@@ -31,14 +31,14 @@ def photographs():
 
 def test_its_features_of_photographs_are_those_of_the_packages_own_network(photographs):
     with torch.no_grad():
-        found = backbone.lite_imagenet().eval()(backbone.normalised(photographs, KIND.mean, KIND.std))
+        found = backbone.lite_imagenet().eval()(backbone.network_inputs(photographs, KIND.mean, KIND.std))
     assert torch.allclose(found[:, PLACES], torch.tensor(FEATURES), rtol=0, atol=1e-5)
     assert torch.allclose(found.sum(1), torch.tensor(SUMS), rtol=0, atol=1e-3)
 
 
 def test_an_extractor_gives_the_same_features_in_half_precision(photographs):
     with torch.no_grad():
-        expected = backbone.lite_imagenet().eval()(backbone.normalised(photographs, KIND.mean, KIND.std))
+        expected = backbone.lite_imagenet().eval()(backbone.network_inputs(photographs, KIND.mean, KIND.std))
     made = backbone.Extractor(KIND, KIND.made(), torch.device("cpu"), torch.float32)(photographs)
     assert made.shape == (2, KIND.width) and made.dtype == torch.float16
     assert torch.allclose(made.float(), expected, rtol=1e-3, atol=1e-3)

@@ -351,7 +351,7 @@ class FusedConvolution(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, pool: bool):
-        images = bordered(x, weight.shape[-1]) if x.shape[2] == 1 else x.permute(0, 1, 3, 4, 2).contiguous()
+        images = pad_border(x, weight.shape[-1]) if x.shape[2] == 1 else x.permute(0, 1, 3, 4, 2).contiguous()
         out, kept = launch_convolve(images, weight, bias, pool, tuple(x.shape[3:]))
         ctx.save_for_backward(images, weight, kept)
         ctx.biased, ctx.size = bias is not None, tuple(x.shape[3:])
@@ -380,7 +380,7 @@ def convolution(
     return FusedConvolution.apply(x, weight, bias, pool)  # pyright: ignore[reportReturnType]
 
 
-def bordered(x: torch.Tensor, size: int) -> torch.Tensor:
+def pad_border(x: torch.Tensor, size: int) -> torch.Tensor:
     """Return grey images `[s, n, 1, h, w]` with room for every window, `[s, n, h + size, w + size]`."""
     before, after = size // 2, size - size // 2
     return F.pad(x[:, :, 0], [before, after, before, after])

@@ -132,7 +132,7 @@ def seen_from(known: np.ndarray, count: int) -> Basis:
     return Basis(middle, directions)
 
 
-def inside(basis: Basis, found: np.ndarray) -> np.ndarray:
+def basis_features(basis: Basis, found: np.ndarray) -> np.ndarray:
     """Return the features `[n, k]`, float16, of coefficients `[n, c]`; none has a norm above LARGEST."""
     made = np.empty((len(found), basis.directions.shape[1]), np.float16)
     for start in range(0, len(found), 1000):  # so that float64 copies stay small
@@ -166,7 +166,8 @@ def note_on(
     if dataset in public.same and public.labels is not None:
         from sklearn.linear_model import LogisticRegression
 
-        fitted = LogisticRegression(max_iter=1000).fit(inside(seen, known).astype(np.float64), public.labels)
+        x = basis_features(seen, known).astype(np.float64)
+        fitted = LogisticRegression(max_iter=1000).fit(x, public.labels)
         alone = float(fitted.score(test.astype(np.float64), wanted))
         words += f"; on public data alone, ε = 0, a logistic regression reaches {100 * alone:.1f} % in test"
     return words

@@ -109,7 +109,7 @@ def curves(view: View, delta: float) -> list[Curve]:
     view = view._replace(relations=relations, violation=view.violation or violation)
     mu = np.sqrt(square)
     return [
-        view.curve(at(mu * reach, delta), np.full(len(mu), np.nan), "matrix", one)
+        view.curve(epsilon_of_mu(mu * reach, delta), np.full(len(mu), np.nan), "matrix", one)
         for one, reach in (("C", 1.0), ("2C", 2.0))
         if one in relations
     ]
@@ -136,7 +136,7 @@ def matrix_costs(view: View, matrix: Matrix, noise: np.ndarray) -> tuple[np.ndar
     return np.where(bare, np.inf, over), "" if alike else CHANGES
 
 
-def at(mu: np.ndarray, delta: float) -> np.ndarray:
+def epsilon_of_mu(mu: np.ndarray, delta: float) -> np.ndarray:
     """Return ε of each μ."""
     found: Mapping[float, float] = {one: of(one, delta) for one in np.unique(mu).tolist()}
     return np.array([found[one] for one in mu.tolist()])

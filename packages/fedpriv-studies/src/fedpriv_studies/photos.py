@@ -6,7 +6,7 @@ import numpy as np
 
 from fedpriv.data.features.extract import pooled
 from fedpriv.models.base import Features
-from fedpriv_studies.basis import BASES, inside, known_labels, note_on, seen_from
+from fedpriv_studies.basis import BASES, basis_features, known_labels, note_on, seen_from
 
 
 def extract_seen(features: Features, backbone: str, basis: str, count: int, out: Path) -> Path:
@@ -20,9 +20,10 @@ def extract_seen(features: Features, backbone: str, basis: str, count: int, out:
         features.listed, features.photos, backbone, out, *how, public=public.images, alone=features.alone
     )
     directions = seen_from(found.known, count)
-    x = inside(directions, found.x)
+    x = basis_features(directions, found.x)
     note = note_on(public, directions, found.known, found.dataset, x[len(found.y) :], found.wanted)
     if not features.alone:
         return found.saved(out, x, found.y, found.group, note)
     y = known_labels(public, found.dataset)
-    return found.saved(out, np.concatenate([inside(directions, found.known), x]), y, np.arange(len(y)), note)
+    x = np.concatenate([basis_features(directions, found.known), x])
+    return found.saved(out, x, y, np.arange(len(y)), note)

@@ -30,9 +30,9 @@ import torch
 from fedpriv.data import arrays
 from fedpriv.errors import BadInput
 from fedpriv.models.base import Features
-from fedpriv.progress import aside, progress
+from fedpriv.progress import print_stderr, progress
 from fedpriv.store.machine import cores
-from fedpriv_studies.basis import ALONE, Public, inside, known_labels, note_on, seen_from
+from fedpriv_studies.basis import ALONE, Public, basis_features, known_labels, note_on, seen_from
 
 SCALES, ANGLES = 2, 8
 SPREAD = 0.8  # of a wave at scale 0 along itself, in pixels
@@ -140,14 +140,14 @@ def extract_projected(source: Features, transform: str, public: Public, count: i
         seen = seen_from(known, count)
 
         def made(some: np.ndarray) -> np.ndarray:
-            return inside(seen, TRANSFORMS[transform].of(some, pool))
+            return basis_features(seen, TRANSFORMS[transform].of(some, pool))
 
         train, test = (features(made, x, dataset) for x in (found.x_train, found.x_test))
     note = (
         f"{TRANSFORMS[transform].words.format(known.shape[1])} of {dataset}"
         f"{note_on(public, seen, known, dataset, test, found.y_test)}"
     )
-    aside(f"{out}: {note}")
+    print_stderr(f"{out}: {note}")
     return arrays.save(out, found._replace(x_train=train, x_test=test, note=note))
 
 
@@ -230,17 +230,17 @@ def extract_whole(source: Features, groups: int | None, out: Path) -> Path:
     with workers(source.threads) as pool:
 
         def made(some: np.ndarray) -> np.ndarray:
-            return normalised(coefficients(some, pool), groups)
+            return normalise_paths(coefficients(some, pool), groups)
 
         train, test = (features(made, x, dataset) for x in (found.x_train, found.x_test))
     how = f", normalised in {groups} groups of paths, image by image" if groups else ""
     numbers = f"2 scales, 8 angles, {train.shape[1]:,} numbers"
     note = f"Scattering ({numbers}) of {dataset}{how}; {ALONE}"
-    aside(f"{out}: {note}")
+    print_stderr(f"{out}: {note}")
     return arrays.save(out, found._replace(x_train=train, x_test=test, note=note))
 
 
-def normalised(coefficients: np.ndarray, groups: int | None) -> np.ndarray:
+def normalise_paths(coefficients: np.ndarray, groups: int | None) -> np.ndarray:
     """Return the features of coefficients `[n, paths · places]` as `extract` has them."""
     paths = torch.from_numpy(coefficients).unflatten(1, (PATHS, -1))[..., None]
     found = moduli_order(paths)

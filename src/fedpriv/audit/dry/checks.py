@@ -73,7 +73,7 @@ class ProbedRound(NamedTuple):
         yield from range(len(self.rows)) if first_or_last else [self.round % len(self.rows)]
 
 
-def hostile(bound: float, dimension: int, rng: np.random.Generator) -> torch.Tensor:
+def hostile_updates(bound: float, dimension: int, rng: np.random.Generator) -> torch.Tensor:
     """Return uploads `[n, d]` of several norms: dense, equal, sparse, of one number; and no numbers."""
     few = rng.permutation(dimension)[: max(2, math.isqrt(dimension))]
     shapes = np.zeros((4, dimension))
@@ -162,7 +162,7 @@ def probe_round(
     bound = declared_bound(facts, stated.attack, site.of_examples) * (
         site.expected if site.of_examples else 1
     )
-    rows = hostile(bound, site.dimension, streams.numpy("hostile", round))
+    rows = hostile_updates(bound, site.dimension, streams.numpy("hostile", round))
     played = site.play(rows, np.arange(len(rows)), round, memory, streams)
     probe = ProbedRound(site, stated, round, memory, streams, rows, played)
     return {name: text for name, look in PROBES.items() if (text := look(probe))}

@@ -39,7 +39,9 @@ STAGES = (  # blocks, size of their kernels, stride of the first, how much wider
 )
 
 
-def convolved(before: int, after: int, size: int = 1, stride: int = 1, groups: int = 1) -> list[nn.Module]:
+def convolution_block(
+    before: int, after: int, size: int = 1, stride: int = 1, groups: int = 1
+) -> list[nn.Module]:
     """Return a convolution with its BatchNorm, padded so that even sides are divided by `stride`."""
     around = size - stride  # the odd one lies below and to the right, as TensorFlow has it
     less, more = around // 2, around - around // 2
@@ -53,9 +55,9 @@ class Block(nn.Sequential):
 
     def __init__(self, before: int, after: int, size: int, stride: int, ratio: int):
         inside = ratio * before
-        wider = [*convolved(before, inside), nn.ReLU6(inplace=True)] if ratio > 1 else []
-        each = [*convolved(inside, inside, size, stride, groups=inside), nn.ReLU6(inplace=True)]
-        super().__init__(*wider, *each, *convolved(inside, after))
+        wider = [*convolution_block(before, inside), nn.ReLU6(inplace=True)] if ratio > 1 else []
+        each = [*convolution_block(inside, inside, size, stride, groups=inside), nn.ReLU6(inplace=True)]
+        super().__init__(*wider, *each, *convolution_block(inside, after))
         self.added = stride == 1 and before == after
 
     def forward(self, input: torch.Tensor) -> torch.Tensor:
@@ -65,12 +67,12 @@ class Block(nn.Sequential):
 
 def lite_architecture() -> nn.Sequential:
     """Return the network from inputs [n, 3, s, s], s a multiple of 32, to pooled features [n, WIDTH]."""
-    layers, channels = [*convolved(3, STEM, 3, 2), nn.ReLU6(inplace=True)], STEM
+    layers, channels = [*convolution_block(3, STEM, 3, 2), nn.ReLU6(inplace=True)], STEM
     for blocks, size, stride, ratio, after in STAGES:
         for number in range(blocks):
             layers.append(Block(channels, after, size, 1 if number else stride, ratio))
             channels = after
-    layers += [*convolved(channels, LITE_WIDTH), nn.ReLU6(inplace=True)]
+    layers += [*convolution_block(channels, LITE_WIDTH), nn.ReLU6(inplace=True)]
     return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten())
 
 
@@ -104,7 +106,7 @@ def architecture() -> nn.Module:
     return network
 
 
-def loaded(state: dict[str, torch.Tensor], empty: Callable[[], nn.Module] = architecture) -> nn.Module:
+def load_network(state: dict[str, torch.Tensor], empty: Callable[[], nn.Module] = architecture) -> nn.Module:
     """Return the network of that architecture with these weights."""
     with torch.device("meta"):
         network = empty()
@@ -141,7 +143,7 @@ def statistics(network: nn.Module, pixels: torch.Tensor) -> Statistics:
     for layer in _norms(twin):
         layer.momentum = 1.0  # keep this batch, nothing of before
     with torch.no_grad():
-        twin(normalised(pixels))
+        twin(network_inputs(pixels))
     return [(layer.running_mean, layer.running_var) for layer in _norms(twin)]  # pyright: ignore
 
 
@@ -173,10 +175,10 @@ def imagenet() -> nn.Module:
     # No network, a server's refusal, a full disk; a wrong hash; anything else than tensors.
     except (OSError, RuntimeError, UnpicklingError) as error:
         raise SourceError(f"backbone: imagenet: no weights ({error}); {instead}") from error
-    return loaded({name: value for name, value in state.items() if not name.startswith("fc.")})
+    return load_network({name: value for name, value in state.items() if not name.startswith("fc.")})
 
 
-def folded(network: nn.Module) -> nn.Module:
+def fold_batch_norm(network: nn.Module) -> nn.Module:
     """Put every BatchNorm layer into the convolution before it, in place: the same function, fewer passes."""
     network.eval()
     for module in list(network.modules()):
@@ -189,7 +191,7 @@ def folded(network: nn.Module) -> nn.Module:
     return network
 
 
-def normalised(
+def network_inputs(
     pixels: torch.Tensor, mean: Sequence[float] = MEAN, std: Sequence[float] = STD
 ) -> torch.Tensor:
     """Return uint8 pixels [n, 3, s, s] as a network's inputs, float32, channels-last."""
@@ -243,12 +245,12 @@ class Extractor:
     """A folded backbone on a device, in the dtype that is fast there."""
 
     def __init__(self, kind: Backbone, network: nn.Module, device: torch.device, dtype: torch.dtype):
-        trunk = nn.Sequential(*list(folded(network).children())[:-2])
+        trunk = nn.Sequential(*list(fold_batch_norm(network).children())[:-2])
         self.trunk = trunk.to(device=device, dtype=dtype).to(memory_format=torch.channels_last)
         self.kind, self.device, self.dtype = kind, device, dtype
 
     def __call__(self, pixels: torch.Tensor) -> torch.Tensor:
         """Return the pooled features of uint8 pixels [n, 3, s, s]: float16 [n, width] on the CPU."""
         with torch.inference_mode():
-            x = normalised(pixels.to(self.device), self.kind.mean, self.kind.std).to(self.dtype)
+            x = network_inputs(pixels.to(self.device), self.kind.mean, self.kind.std).to(self.dtype)
             return self.trunk(x).float().mean((2, 3)).half().cpu()

@@ -27,9 +27,9 @@ from torchvision.transforms.v2 import functional as F
 
 from fedpriv.data import arrays, photograph_datasets, photographs
 from fedpriv.data.features import FEATURES_VERSION, backbone
-from fedpriv.data.photographs import Manifest, Photograph, Photos, decoded, fingerprint
+from fedpriv.data.photographs import Manifest, Photograph, Photos, decode_image, fingerprint
 from fedpriv.errors import BadInput
-from fedpriv.progress import aside, progress
+from fedpriv.progress import print_stderr, progress
 from fedpriv.store import gpus
 from fedpriv.store.files import writing
 from fedpriv.store.machine import cores
@@ -68,7 +68,9 @@ class Copy(NamedTuple):
     number: int  # 0: plain
 
 
-def chosen(seen: Manifest, photos: Photos, path: Path) -> tuple[list[Photograph], list[Photograph]]:
+def choose_photographs(
+    seen: Manifest, photos: Photos, path: Path
+) -> tuple[list[Photograph], list[Photograph]]:
     """Return the training and the test images that take part, in the order of train.csv.
 
     BadInput if some cannot be used, or if too few are left.
@@ -97,7 +99,7 @@ def pixels(folder: Path, side: int, streams: Streams, batch: Sequence[Copy]) -> 
     for image, same in groupby(batch, key=lambda one: one.image):
         path = folder / image.path
         try:
-            found = decoded(path)
+            found = decode_image(path)
         except ValueError as error:
             raise BadInput(f"{path}: found {error}, allowed: the image that the manifest lists") from None
         if fingerprint(found) != image.sha256:
@@ -120,7 +122,7 @@ def squared(image: torch.Tensor, side: int) -> torch.Tensor:
     return F.resize(image, [side, side], antialias=True)
 
 
-def augmented(image: torch.Tensor, side: int, rng: np.random.Generator) -> torch.Tensor:
+def augment_image(image: torch.Tensor, side: int, rng: np.random.Generator) -> torch.Tensor:
     """Return a random resized crop of the image, flipped, rotated (corners black), brighter or darker."""
     height, width = image.shape[-2:]
     area, stretch = rng.uniform(*AREA), math.exp(rng.uniform(*np.log(ASPECT)))
@@ -141,7 +143,7 @@ def augmented_copy(image: torch.Tensor, id: str, number: int, side: int, streams
     """Return copy `number` of the image `id`, uint8 [3, side, side]; copy 0 is the plain image."""
     if number == 0:
         return squared(image, side)
-    return augmented(image, side, streams.numpy(f"augment {id}", number))
+    return augment_image(image, side, streams.numpy(f"augment {id}", number))
 
 
 BATCH = 16  # copies in one forward pass; measured: larger ones are no faster on a CPU, and need more memory
@@ -152,7 +154,7 @@ CALIBRATION, TOGETHER = 512, 32  # plain training images that give a random back
 LEAST_SPREAD = 1e-3
 
 
-def standardised(
+def standardise(
     features: np.ndarray, plain: np.ndarray, length: float = 1.0, reach: float = np.inf
 ) -> np.ndarray:
     """Return `features` `[n, f]` with the mean and spread of `plain` `[m, f]` taken out, float16.
@@ -192,7 +194,7 @@ class Pooled(NamedTuple):
         made = arrays.Arrays(
             x[: len(y)], y, x[len(y) :], self.wanted, classes=classes, group=group, note=note
         )
-        aside(f"{out}: {note}")
+        print_stderr(f"{out}: {note}")
         arrays.save(out, made)
         shutil.rmtree(parts(out), ignore_errors=True)  # another process that makes the same may have done so
         return out
@@ -217,7 +219,7 @@ def extract(
     They are standardised by those of the plain training images.
     """
     found, kind = pooled(listed, photos, name, out, device, threads, size), backbone.BACKBONES[name]
-    x = standardised(found.x, found.x[: len(found.y) : photos.copies], kind.length, kind.reach)
+    x = standardise(found.x, found.x[: len(found.y) : photos.copies], kind.length, kind.reach)
     cut = f" and cut at {kind.reach:g} spreads" if kind.reach < float("inf") else ""
     return found.saved(out, x, found.y, found.group, f", standardised{cut}")
 
@@ -246,7 +248,7 @@ def pooled(
     Raises BadInput for images that are missing, unreadable or not those that the manifest saw.
     """
     seen = photographs.load_manifest(listed)
-    train, test = chosen(seen, photos, listed)
+    train, test = choose_photographs(seen, photos, listed)
     train = [] if alone else train
     side, kind = photograph_datasets()[seen.dataset].side, backbone.BACKBONES[name]
     where = gpus.select_device(device)
@@ -263,8 +265,8 @@ def pooled(
     load = partial(pixels, Path(seen.folder), side, Streams(photos.seed, seen.dataset))
     with ThreadPoolExecutor(threads or cores(), initializer=torch.set_num_threads, initargs=(1,)) as pool:
         try:
-            state = prepared(name, folder / "backbone.safetensors", train, seen.dataset, pool, load)
-            run = backbone.Extractor(kind, backbone.loaded(state, kind.empty), where, dtype)
+            state = prepare_weights(name, folder / "backbone.safetensors", train, seen.dataset, pool, load)
+            run = backbone.Extractor(kind, backbone.load_network(state, kind.empty), where, dtype)
 
             def one(number: int) -> int:
                 first, last = number * size, number * size + len(work[number])
@@ -307,7 +309,7 @@ def identity(images: Sequence[Photograph], how: list[object]) -> str:
     return hashlib.sha256(json.dumps([versions, how, what], sort_keys=True).encode()).hexdigest()
 
 
-def prepared(
+def prepare_weights(
     name: str,
     kept: Path,
     train: Sequence[Photograph],
@@ -323,7 +325,7 @@ def prepared(
         network = backbone.BACKBONES[name].made()
         if name == "random":
             drawn = np.sort(Streams(0, dataset).numpy("calibration").permutation(len(train))[:CALIBRATION])
-            aside(f"{dataset}: calibrating a random backbone on {len(drawn)} images")
+            print_stderr(f"{dataset}: calibrating a random backbone on {len(drawn)} images")
             # None much smaller than others: statistics count each part alike.
             some = np.array_split(drawn, max(round(len(drawn) / TOGETHER), 1))
             plain = [[Copy(train[one], 0) for one in part] for part in some]

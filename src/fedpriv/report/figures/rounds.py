@@ -16,7 +16,7 @@ from fedpriv.report.notes import LEVELS
 from fedpriv.report.numbers import delta, instability
 from fedpriv.report.reading import (
     by_round,
-    evaluated,
+    evaluations,
     growth,
     ledger_rows,
     meaning,
@@ -139,9 +139,9 @@ def quantity_by_seed(results: Results, curve: DrawnRun, quantity: str) -> pd.Dat
     if not results.has(curve.run):
         return pd.DataFrame()
     if quantity not in (*PERCENT, *LOGARITHMIC):
-        return METRICS[quantity].factor * by_round(evaluated(results, curve.run, quantity))
+        return METRICS[quantity].factor * by_round(evaluations(results, curve.run, quantity))
     if curve.selector is None:
-        return 100 * by_round(evaluated(results, curve.run, drawn=quantity == "drawn_accuracy"))
+        return 100 * by_round(evaluations(results, curve.run, drawn=quantity == "drawn_accuracy"))
     if quantity == "growth":
         # On a logarithmic axis there is no place for what did not grow yet.
         grown = growth(results, curve.run, curve.selector).iloc[1:]

@@ -28,7 +28,7 @@ from fedpriv.report.numbers import STANDING
 from fedpriv.report.render import fragment, read_table, read_texts
 from fedpriv.report.results import load_results
 from fedpriv.store.files import writing
-from fedpriv.store.summary import glance_at, uncommitted
+from fedpriv.store.summary import glance_at, is_uncommitted
 
 # Of the page, to a pixel of a figure: its 8 points are then as large as the page's small type.
 PIXEL = 0.42
@@ -133,7 +133,7 @@ def trained_words(papers: Iterable[str], folder: Path) -> str:
 
 def code_words(versions: Sequence[str]) -> str:
     """Count the commits that the code of runs is of, and the runs of trees that no commit has."""
-    dirty = sum(map(uncommitted, versions))
+    dirty = sum(map(is_uncommitted, versions))
     commits = {one.removesuffix("-dirty") for one in versions}
     count = f"{len(commits)} version{'s' * (len(commits) != 1)}"
     return f"{count}; {dirty} of {len(versions)} runs are of trees with uncommitted changes"
