@@ -23,8 +23,8 @@ import numpy as np
 from scipy.special import stdtrit
 
 from fedpriv.account.moments import LAMBDAS, best, log_moments_at
-from fedpriv.account.statement import Curve
-from fedpriv.account.views import FIXED, Samples, View
+from fedpriv.account.statement import FIXED, OTHER_DENOMINATOR, Curve
+from fedpriv.account.views import Samples, View
 from fedpriv.trace import DISTANCES
 
 LogMoments = Callable[[np.ndarray], np.ndarray]  # s, of any shape -> [*shape, Λ]; NaN stays NaN
@@ -254,7 +254,7 @@ def _violation(view: View, distance: str) -> str:
     """Return the assumption of an estimate by `distance` that fails; empty if all hold."""
     if view.violation or view.law == "fixed":
         return view.violation or FIXED
-    return "" if distance == view.distance else "the sum has another denominator"
+    return "" if distance == view.distance else OTHER_DENOMINATOR
 
 
 def _worst(samples: Samples, distance: str, by_rate: Mapping[float, LogMoments]) -> np.ndarray:

@@ -14,7 +14,7 @@ import pandas as pd
 from fedpriv.account import bayesian, moments, pld, rdp
 from fedpriv.account.check import Trace, check, check_distances, checked_trace
 from fedpriv.account.randomized_response import ResponseView, curves, response_views
-from fedpriv.account.statement import Curve, PrivacyStatement, attacker_accuracy
+from fedpriv.account.statement import PRIVATE_NORM, Curve, PrivacyStatement, attacker_accuracy
 from fedpriv.account.views import View, views
 from fedpriv.frozen import Deltas
 from fedpriv.registry import Registry
@@ -145,7 +145,7 @@ def least_statements(statements: Sequence[PrivacyStatement]) -> list[PrivacyStat
 
 def rows(curve: Curve, view: View | ResponseView, trace: Trace, delta: float) -> dict[str, np.ndarray]:
     """Return one curve of a trace as rows of a ledger, by column."""
-    private = np.where(trace["clip_private"], "the clipping norm is a private statistic", "")
+    private = np.where(trace["clip_private"], PRIVATE_NORM, "")
     violation = curve.violation  # what fails in some round fails from there on
     for texts in (private, trace["violation"]):
         fails = texts != ""

@@ -12,8 +12,8 @@ from functools import cache, lru_cache
 import numpy as np
 from scipy.special import xlog1py, xlogy
 
-from fedpriv.account.statement import Curve
-from fedpriv.account.views import FIXED, View
+from fedpriv.account.statement import FIXED, Curve
+from fedpriv.account.views import View
 
 # ε is at least log(1/δ)/λ_max: the published ε = .1 at δ = 1e-5 needs λ ≥ 116, far above the customary 32.
 LAMBDAS = np.array([*range(1, 65), 80, 96, 128, 192, 256, 384, 512])

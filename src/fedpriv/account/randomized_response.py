@@ -24,7 +24,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from fedpriv.account.check import Trace, check
-from fedpriv.account.statement import Curve, PrivacyStatement
+from fedpriv.account.statement import SAME_FLIPS, Curve, PrivacyStatement
 
 Divergence = Callable[[np.ndarray], np.ndarray]
 
@@ -342,7 +342,7 @@ def response_views(trace: Trace) -> Iterator[ResponseView]:
             sensitivity="bit",
             released=rounds,
             revealed=bare,
-            violation="" if coordinate else "the other bits of the tensor flip together",
+            violation="" if coordinate else SAME_FLIPS,
         )
         yield all_bits
         yield all_bits._replace(unit="client", sensitivity="all", revealed=all_bits.revealed or clear)

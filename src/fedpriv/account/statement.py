@@ -13,6 +13,16 @@ STATUSES = {
     "counterfactual": f"{NO_GUARANTEE}: the run did not clip at this bound",
     "nominal": "nominal",  # somebody says so
 }
+# Assumptions that fail, as a ledger and a status name them; the notes of a table say what each means.
+PRIVATE_NORM = "the clipping norm is a private statistic"
+FIXED = "cohorts have a fixed size"
+LEAST_UNKNOWN = "the noise of clients that did not come is not known"
+SIZE_SEEN = "the size of a cohort is seen"
+OTHER_DENOMINATOR = "the sum has another denominator"
+SAME_FLIPS = "the other bits of the tensor flip together"
+SAME_CLIENT = "the client that holds an example stays the same"
+MEAN_CLIPPED = "one example may move a clipped mean by 2C"
+
 MARKS = {"†": "not a guarantee", "‡": "an estimate, never a guarantee"}
 
 

@@ -18,12 +18,8 @@ import numpy as np
 
 from fedpriv.account.check import Trace, noise_by_the_holder, over_bound
 from fedpriv.account.randomized_response import answers_at_random
-from fedpriv.account.statement import Curve
+from fedpriv.account.statement import LEAST_UNKNOWN, MEAN_CLIPPED, SAME_CLIENT, SIZE_SEEN, Curve
 from fedpriv.trace import DISTANCES, SAMPLED, own_columns
-
-# Assumptions that fail, as a status names them.
-FIXED = "cohorts have a fixed size"
-SIZE_SEEN = "the size of a cohort is seen"
 
 ADD_OR_REMOVE = {"C": "add_remove", "2C": "replace_one"}
 ZERO_OUT = {"C": "zero_out", "2C": "replace_one"}
@@ -123,9 +119,6 @@ def planned_mechanism(sampling_rate: float, noise_multiplier: float) -> Mechanis
     """Return the mechanism of rounds that have not happened yet, as the planner of a run sees it."""
     law = "full" if sampling_rate == 1 else "poisson"
     return Mechanism(law, 0, 0, sampling_rate, noise_multiplier)
-
-
-LEAST_UNKNOWN = "the noise of clients that did not come is not known"
 
 
 def local_noise_counts(trace: Trace) -> bool:
@@ -433,7 +426,7 @@ def example_views(
         relations=ADD_OR_REMOVE,
         certified=("C", "2C") if examples else ("2C",),
         violation=_violation(trace, sequential),
-        uncertified="one example may move a clipped mean by 2C",
+        uncertified=MEAN_CLIPPED,
         mechanisms=run,
         counts=counts,
         samples=Samples(
@@ -453,7 +446,7 @@ def example_views(
 def _violation(trace: Trace, sequential: bool) -> str:
     """Return the assumption of the examples' view that fails; empty if all hold."""
     if sequential and not (trace["population"] == 1).all():
-        return "the client that holds an example stays the same"
+        return SAME_CLIENT
     if trace["repeated_rows"].any():
         return "an example is in several rows"
     return "" if (trace["holders"] > 0).all() else "a client may hold an example twice"

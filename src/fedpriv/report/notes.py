@@ -10,6 +10,7 @@ from typing import Any
 
 import pandas as pd
 
+from fedpriv.account import statement
 from fedpriv.account.check import nothing_bounded
 from fedpriv.mechanisms.sampling import COHORTS
 from fedpriv.paper.epsilons import EpsilonSelector
@@ -23,34 +24,34 @@ from fedpriv.report.results import Results, flatten, rows_of
 ESTIMATE = "A Bayesian ε is an estimate, never a guarantee: see docs/guarantees.md."
 # The assumption that fails, as a ledger names it -> what that means for the ε.
 VIOLATIONS = {
-    "the clipping norm is a private statistic": (
+    statement.PRIVATE_NORM: (
         "The bound of the sum was taken from private data (the median of the clients' norms) without noise: "
         "an ε that leaves out what it reveals is no guarantee."
     ),
-    "cohorts have a fixed size": (
+    statement.FIXED: (
         "Sampling mismatch: clients were not sampled as the accountants assume; no ε here is a guarantee."
     ),
-    "the noise of clients that did not come is not known": (
+    statement.LEAST_UNKNOWN: (
         "The noise of clients that were not sampled is not known: no ε of accounting drawn is a guarantee."
     ),
-    "the size of a cohort is seen": (
+    statement.SIZE_SEEN: (
         "Sampling mismatch: where the noise or the denominator of a sum tells how many clients came, "
         "sampling hides one only among those who might have come instead; an ε by Poisson sampling is no "
         "guarantee there."
     ),
-    "the sum has another denominator": (
+    statement.OTHER_DENOMINATOR: (
         "An estimate is of the denominator that was used: remove_sum of a public number, remove_mean of "
         "those present."
     ),
-    "the other bits of the tensor flip together": (
+    statement.SAME_FLIPS: (
         "Where whole tensors are flipped, an ε of one bit holds against nobody who sees another bit of the "
         "same tensor."
     ),
-    "the client that holds an example stays the same": (
+    statement.SAME_CLIENT: (
         "Sequential accounting supposes that nobody knows which client holds an example, and that examples "
         "are dealt anew for every step. Here they stay where they are, so no sequential ε is a guarantee."
     ),
-    "one example may move a clipped mean by 2C": (
+    statement.MEAN_CLIPPED: (
         "Where only the mean of a batch was clipped, an example-level ε at sensitivity C is what the paper "
         "claims. It is not a guarantee: that clipping certifies 2C."
     ),
