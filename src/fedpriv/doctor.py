@@ -149,9 +149,9 @@ def time_of(sizes: Sizes, kept: Collection[str]) -> Check:
         + f" ({papers})" * (len(spent) > 1)
     ]
     if pays:
-        said.append(f"a GPU pays for {duration(pays)} of it")
+        said.append(f"{duration(pays)} of it ask for a GPU")
     if unknown:
         said.append(f"{unknown} are guessed, of networks that nobody has stored")
     if taken := len(seen.intersection(kept)):
-        said.append(f"{duration(left)} without the {taken} that are stored")
+        said.append(f"{duration(left)} of one core without the {taken} that are stored")
     return Check(f"time {plan.preset.preset}", "ok", "; ".join(said))
