@@ -73,6 +73,7 @@ def test_every_command_is_of_a_program_that_is_tried_here():
         "pip",
         "python",
         "snakemake",
+        "source",
     }
 
 

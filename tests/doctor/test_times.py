@@ -21,7 +21,9 @@ def test_the_time_that_is_left_is_that_of_what_is_not_kept_and_a_gpu_takes_what_
     seeds = plan.identities("tiny", "dp")
     took = Took({seeds[1]: 7200.0}, {})
     said = doctor.time_of(Sizes(plan, took), {seeds[1], "of another run"}).text
-    assert said.endswith("3 trainings; 6.0 h of it ask for a GPU; 4.0 h of one core without the 1 that are stored")
+    assert said.endswith(
+        "3 trainings; 6.0 h of it ask for a GPU; 4.0 h of one core without the 1 that are stored"
+    )
     (run,) = plan.all_runs()
     one = 3 * work(run).passes / RATE  # at all seeds, where nothing is known
     said = f"{duration(one)} of one core, {duration(one / cores())} on these {cores()}: 3 trainings"
