@@ -300,6 +300,7 @@ def doctor(
         typer.Option(
             metavar="CONFIG",
             help="A preset: how long it trains, by stored runs.",
+            callback=lambda path: path and preset_file(path),
             autocompletion=complete.presets,
         ),
     ] = None,

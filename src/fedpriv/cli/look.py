@@ -166,7 +166,9 @@ def percent_cells(one: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def keep(
-    results: Annotated[Path, typer.Argument(metavar="RESULTS", help="The results of a preset.")],
+    results: Annotated[
+        Path, typer.Argument(metavar="RESULTS", help="The results of a preset.", exists=True, file_okay=False)
+    ],
     dirty: Annotated[bool, typer.Option("--dirty", help="Also runs of an uncommitted tree.")] = False,
     reference: Reference = REFERENCE,
     configs: Configs = CONFIGS,

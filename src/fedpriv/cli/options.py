@@ -38,9 +38,10 @@ Delta = Annotated[float, typer.Option(help="δ, above 0 and below 1.")]
 
 
 def preset_file(path: Path) -> Path:
-    """Return the path of a preset; one that is not there is BadInput with those beside it."""
+    """Return the path of a preset; BadInput has those that are there, beside it and in `CONFIGS`."""
     if not path.is_file():
-        raise no_such("preset", str(path), sorted(map(str, path.parent.glob("*.yaml"))))
+        there = {*path.parent.glob("[!.]*.yaml"), *CONFIGS.glob("*.yaml")}
+        raise no_such("preset", str(path), sorted(map(str, there)))
     return path
 
 
