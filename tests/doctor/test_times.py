@@ -40,4 +40,4 @@ def test_the_doctor_says_it_when_asked(here, capsys):
 
 def test_a_preset_that_is_not_there_is_refused_in_one_line(here, capsys):
     assert app.main(["doctor", "--time", "nowhere.yaml"]) == 2
-    assert capsys.readouterr().err.startswith("fedpriv: nowhere.yaml: found no readable file")
+    assert capsys.readouterr().err.startswith("fedpriv: No preset 'nowhere.yaml'.")
