@@ -191,10 +191,10 @@ def outcome(
     within the budget, if the accuracy reaches the target there; else the one at the first later round that
     does; or, where none does, at the last. Without a round within one of the budgets there is no distance.
     """
-    statement = one.estimate(estimator)
+    counting = one.estimate(estimator)
     dp = reading_within(results, one.run, (one.moments, declared.dp["epsilon"]))
-    bdp = reading_within(results, one.run, (statement, declared.bdp["epsilon"]))
-    epsilon = epsilon_at(results, one.run, statement, compared_at(results, one.run, bdp, wanted[1]))
+    bdp = reading_within(results, one.run, (counting, declared.bdp["epsilon"]))
+    epsilon = epsilon_at(results, one.run, counting, compared_at(results, one.run, bdp, wanted[1]))
     x = 100 * (dp["value"] - wanted[0]) / declared.points
     y = 100 * (bdp["value"] - wanted[1]) / declared.points
     z = (epsilon / declared.bdp["epsilon"]).map(math.log) / math.log(declared.ratio)
@@ -283,8 +283,8 @@ def outcome_numbers(
     own: Results, declared: Wanted, one: Configuration, read: Outcome, estimator: str, column: str
 ) -> Iterator[Number]:
     """Yield the numbers of what comes of a configuration under one estimator; those of DP with the first."""
-    statement = one.estimate(estimator)
-    cells = {column: (declared.bdp, read.bdp, statement)}
+    counting = one.estimate(estimator)
+    cells = {column: (declared.bdp, read.bdp, counting)}
     if estimator == "product":
         cells = {"DP": (declared.dp, read.dp, one.moments)} | cells
     for label, (pair, at, counted) in cells.items():
@@ -293,7 +293,7 @@ def outcome_numbers(
         yield number((group, "round"), "round", at["round"], numbers.round_range, label)
         yield epsilon(own, one, (group, "ε"), counted, at["round"], label)
     group = budget(column, declared.bdp)
-    compared = epsilon(own, one, (group, "ε compared"), statement, column=column)
+    compared = epsilon(own, one, (group, "ε compared"), counting, column=column)
     yield compared | {"quantity": "epsilon_compared", "sample": read.epsilon}
     yield number((group, "d"), "distance", read.distance, hundredths, column)
 
@@ -308,15 +308,15 @@ def epsilon(
     own: Results,
     one: Configuration,
     heading: tuple[str, str],
-    statement: Counting,
+    counting: Counting,
     rounds: pd.Series | None = None,
     column: str = "",
 ) -> Number:
     """Return an ε at the rounds given by seed, or at the last evaluated one, with what gives it meaning."""
-    sample = epsilon_at(own, one.run, statement, rounds)
-    meant = meaning(ledger_rows(own, one.run, statement), "delta")
+    sample = epsilon_at(own, one.run, counting, rounds)
+    meant = meaning(ledger_rows(own, one.run, counting), "delta")
     show = partial(numbers.epsilon_of_seeds, status=str(meant.get("epsilon_status", "")))
-    return number(heading, "epsilon", sample, show, column) | selector_words(statement) | meant
+    return number(heading, "epsilon", sample, show, column) | selector_words(counting) | meant
 
 
 def hundredths(values: pd.Series) -> str:

@@ -1,3 +1,4 @@
+import errno
 import json
 from pathlib import Path
 
@@ -132,6 +133,19 @@ def test_what_fails_is_one_line_and_exit_code_1(fedpriv, monkeypatch):
     assert err == ["fedpriv: RuntimeError: the disk is full (--debug for the traceback)"]
     with pytest.raises(RuntimeError):
         fedpriv("doctor", "--debug")
+
+
+@pytest.mark.parametrize("of_arrow", [False, True])
+def test_a_full_disk_is_one_line_that_says_what_to_do(of_arrow, fedpriv, monkeypatch):
+    text = "No space left on device"
+    error = OSError(f"I/O error: {text} (os error) (errno 28)") if of_arrow else OSError(errno.ENOSPC, text)
+
+    def fail(*_):
+        raise error
+
+    monkeypatch.setattr(doctor, "diagnose", fail)
+    code, _, (line,) = fedpriv("doctor")
+    assert code == 1 and text in line and line.endswith("make room; the same command starts anew")
 
 
 def test_a_key_that_is_set_makes_a_result_of_its_own_that_is_compared_by_seed(fedpriv, here):

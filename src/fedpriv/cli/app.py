@@ -275,22 +275,19 @@ def account(
     has to be given.
     """
     if traces.is_trace(directory):
-        from fedpriv.account import ledger
-        from fedpriv.account import statements as last_statements
+        from fedpriv.account import ledger, statements
 
         at = traces.deltas(directory, delta, instance_delta)
         with traces.rows_of(directory) as trace:
-            statements = last_statements(ledger(trace, at, ignore=ignore or ()))
+            found = statements(ledger(trace, at, ignore=ignore or ()))
     else:
         from fedpriv.cli.account import account_run
         from fedpriv.store.rundir import run_directory
 
         take_only("account RUN", ["--ignore"] * bool(ignore), ["--delta", "--instance-delta"])
         with run_directory(directory) as there:
-            statements = account_run(there, delta, instance_delta, configs)
-    print_result(
-        {"statements": list(map(statement_as_dict, statements))}, statement_table(statements), as_json
-    )
+            found = account_run(there, delta, instance_delta, configs)
+    print_result({"statements": list(map(statement_as_dict, found))}, statement_table(found), as_json)
 
 
 def doctor(

@@ -51,7 +51,7 @@ def results(incomplete: str) -> list[str]:
     return names_with_prefix(incomplete, folders())
 
 
-def complete_show(ctx: typer.Context, incomplete: str) -> list[str]:
+def show_words(ctx: typer.Context, incomplete: str) -> list[str]:
     """Complete the words of `show`: a result or a preset, then a table or figure, or a paper and a run."""
     words = list(ctx.params.get("words") or [])
     if not words:

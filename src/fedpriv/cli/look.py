@@ -62,7 +62,7 @@ def show(
         list[str],
         typer.Argument(
             metavar="WORD",
-            autocompletion=complete.complete_show,
+            autocompletion=complete.show_words,
             help="PAPER or RESULTS/PAPER, then TABLE, ROW and COLUMN; or PRESET.yaml PAPER RUN.",
         ),
     ],

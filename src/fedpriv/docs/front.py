@@ -31,7 +31,7 @@ from fedpriv.docs.papers import REFERENCE
 from fedpriv.paper.tables import accuracy_tables
 from fedpriv.report import claims
 from fedpriv.report.metrics import printed_number
-from fedpriv.report.numbers import percent, verdict_counts
+from fedpriv.report.numbers import FAILS, HOLDS, percent, verdict_counts
 from fedpriv.report.render import escape_markdown, grids, read_table
 
 # Pages by their sources.
@@ -133,8 +133,8 @@ def paper_counts(reference: Path, papers: Iterable[Mapping[str, str]]) -> Iterat
         yield line([paper["name"], paper["here"], count, paper["says"]])
 
 
-# Outcome of a claim -> the end of a cell's text that decides it so.
-DECIDING = {"reproduced": "(holds)", "not reproduced": "(fails)"}
+# Outcome of a claim -> what a cell comes to that decides it so.
+DECIDING = {claims.REPRODUCED: HOLDS, claims.NOT_REPRODUCED: FAILS}
 
 
 def paper_claims(reference: Path, of: str) -> Iterator[str]:
@@ -146,7 +146,8 @@ def paper_claims(reference: Path, of: str) -> Iterator[str]:
     yield head(["Claim", "Where", "Verdict", "Measured", "One of its runs", "Minutes"], ["Minutes"])
     for claim in claims.claims(reference / of).to_dict("records"):
         if not declared[claim["id"]].ours:
-            cells, ending = claim["measured"].split("; "), DECIDING.get(claim["outcome"], "")
+            cells, standing = claim["measured"].split("; "), DECIDING.get(claim["outcome"])
+            ending = f"({standing})" if standing else ""
             deciding = next((place for place, cell in enumerate(cells) if cell.endswith(ending)), 0)
             cases = [*declared[claim["id"]].judged(tables)]
             case = cases[deciding if len(cases) == len(cells) else 0]

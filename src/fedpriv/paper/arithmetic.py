@@ -36,7 +36,7 @@ class Call(NamedTuple):
 
     function: str
     names: tuple[str, ...]
-    arguments: tuple[Any, ...]  # a EpsilonSelector, a word, a number, or the tree of a value
+    arguments: tuple[Any, ...]  # an EpsilonSelector, a word, a number, or the tree of a value
 
     @property
     def about(self) -> str:

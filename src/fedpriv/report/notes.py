@@ -75,7 +75,7 @@ RELATIONS = {"add_remove": "add-or-remove", "replace_one": "replace-one", "zero_
 LAWS = {name: law.words for name, law in COHORTS.items()}
 
 
-def epsilon_meaning(line: Number) -> str:
+def meaning_text(line: Number) -> str:
     """Return for whom and against whom an ε holds, under which sampling law, at which δ, and its status."""
     words = [LEVELS.get(line["unit"], line["unit"]), f"{RELATIONS[line['relation']]} neighbours"]
     words += [LAWS[line["sampling_law"]]] if line["sampling_law"] in LAWS else []

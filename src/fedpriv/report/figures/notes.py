@@ -8,7 +8,7 @@ import pandas as pd
 
 from fedpriv.paper.figures import AxesPair, DrawnRun, FigureSpec
 from fedpriv.paper.tables import full_title
-from fedpriv.report.notes import accountings, epsilon_meaning, footnotes, preset_notes
+from fedpriv.report.notes import accountings, footnotes, meaning_text, preset_notes
 from fedpriv.report.reading import ledger_rows, meaning
 from fedpriv.report.render import escape_markdown
 from fedpriv.report.results import Results
@@ -70,7 +70,7 @@ def meanings(results: Results, parts: Iterable[AxesPair]) -> list[str]:
             if means := meaning(curve_rows(results, curve), "delta"):
                 own_words = curve.counted.accountant in curve.label.split()
                 label = curve.label if own_words else f"{curve.label} ({curve.selector})"
-                labels.setdefault(epsilon_meaning(means), []).append(label)
+                labels.setdefault(meaning_text(means), []).append(label)
         for words, some in labels.items():
             found.setdefault(f"{'; '.join(some)}: {words}.", []).append(part.title)
     return [": ".join(filter(None, ("; ".join(titles), sentence))) for sentence, titles in found.items()]

@@ -19,8 +19,8 @@ from fedpriv.report.notes import (
     LEVELS,
     SEARCHED,
     accountings,
-    epsilon_meaning,
     footnotes,
+    meaning_text,
     preset_notes,
     substitutes_title,
 )
@@ -372,7 +372,7 @@ def reading_notes(declared: AccuracyTable, cells: Sequence[ReadCell]) -> list[st
 def counting_text(cells: Sequence[ReadCell], column: str, level: str, selector: EpsilonSelector) -> str:
     """Way of counting an ε, with its meaning in the ledgers of a column's runs."""
     of_level = (spent for one in cells if one.column == column for spent in one.spent if spent.level == level)
-    meanings = {epsilon_meaning(spent.meaning) for spent in of_level if "relation" in spent.meaning}
+    meanings = {meaning_text(spent.meaning) for spent in of_level if "relation" in spent.meaning}
     return f"{selector}; {' or '.join(sorted(meanings)) or selector.kind}"
 
 

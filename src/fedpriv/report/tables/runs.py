@@ -8,7 +8,7 @@ from fedpriv.paper.metrics import COLUMNS as NEEDS
 from fedpriv.paper.tables import Cell, EpsilonBudget, LabelledRun, RunColumn, RunsTable
 from fedpriv.report import numbers
 from fedpriv.report.metrics import METRICS
-from fedpriv.report.notes import accountings, epsilon_meaning, printed_table
+from fedpriv.report.notes import accountings, meaning_text, printed_table
 from fedpriv.report.numbers import STATISTIC, Number
 from fedpriv.report.reading import MEANING
 from fedpriv.report.render import PrintedTable
@@ -155,7 +155,7 @@ def counting_notes(columns: Iterable[TableColumn], found: Sequence[Number]) -> I
         rows: dict[str, list[str]] = {}
         for line in found:
             if line["column"] == column.name and line.get("unit", "none") != "none":
-                rows.setdefault(epsilon_meaning(line), []).append(line["row"])
+                rows.setdefault(meaning_text(line), []).append(line["row"])
         for meaning, some in rows.items():
             of = f" of {', '.join(some)}" if len(rows) > 1 else ""
             columns_of.setdefault(meaning, []).append(f"{column.label} ({column.selector}){of}")
