@@ -48,7 +48,7 @@ def clients(flat, stochastic):
     for client, (size, end) in enumerate(zip(SIZES, ends, strict=True)):
         moved = flat + 0.1 * torch.randn(len(flat), generator=torch.Generator().manual_seed(client))
         moved = torch.where(flat == 1, flat, moved)  # the affine maps and variances stay as they were
-        kept = initial_client_state(moved)
+        kept = initial_client_state(moved, WORK)
         drawn = np.random.default_rng(7 + client) if stochastic else None
         rows = np.arange(end - size, end)
         found.append(Client(rows, np.random.default_rng(client), signs=drawn, kept=kept))

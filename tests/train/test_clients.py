@@ -41,7 +41,7 @@ def test_a_client_takes_beta_of_what_the_server_sends_and_keeps_the_rest(files):
     run = Run.model_validate(RUN | BINARY)
     flat = torch.tensor([1.0, -1.0, 0.5, 7.0])
     weights = torch.tensor([[0.0, 0.0, 0.0, 3.0]])
-    state = RoundState(flat, torch.zeros(2), clients=initial_client_state(weights))
+    state = RoundState(flat, torch.zeros(2), clients=initial_client_state(weights, run.local))
     receive_broadcast(run, state, Layout(protected=2, clear=1, tensors=(2,)))
     assert weights.tolist()[0] == pytest.approx([0.3, -0.3, 0.5, 3.0])
 

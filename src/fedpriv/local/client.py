@@ -31,10 +31,14 @@ if TYPE_CHECKING:
 
 
 Pieces = Sequence[torch.Tensor]  # `[..., d_i]`, which one after the other are a flat tensor `[..., d]`
+CACHED = 1 << 17  # numbers of a piece on a CPU: it stays in a core's cache from one operator to the next
 
 
 class ClientState(NamedTuple):
-    """What a client changes in place: weights `[..., d]`, its optimiser's two moments, its steps so far."""
+    """What a client changes in place: weights `[..., d]`, its optimiser's moments, its steps.
+
+    An optimiser without moments has `[..., 0]`.
+    """
 
     weights: torch.Tensor
     first: torch.Tensor
@@ -42,26 +46,36 @@ class ClientState(NamedTuple):
     steps: torch.Tensor  # [...], int64
 
 
-def initial_client_state(weights: torch.Tensor) -> ClientState:
+def initial_client_state(weights: torch.Tensor, work: LocalWork) -> ClientState:
     """Return the state before the first step from `weights`, which are not copied."""
     steps = torch.zeros(weights.shape[:-1], dtype=torch.int64, device=weights.device)
-    return ClientState(weights, torch.zeros_like(weights), torch.zeros_like(weights), steps)
+    like = weights if work.has_moments else weights[..., :0]
+    return ClientState(weights, torch.zeros_like(like), torch.zeros_like(like), steps)
 
 
 def add_penalty(
     work: FedAvg, gradient: Pieces, weights: torch.Tensor, sent: torch.Tensor, running: torch.Tensor
 ) -> Pieces:
-    """Return a gradient `[..., d]` with that of the proximal term, and clipped, if it is to be."""
+    """Return a gradient `[..., d]` with that of the proximal term, and clipped, if it is to be; in place.
+
+    `running` statistics are no weights, and nothing draws them back: they are set to those that were `sent`,
+    until `update_running_statistics`.
+    """
     if not work.proximal and not work.clip_gradient:
         return gradient
-    whole = torch.cat([*gradient], dim=-1)
-    if work.proximal:
-        whole.add_(weights - sent, alpha=work.proximal)
-        whole[..., running] = 0
+    weights[..., running] = sent[..., running]
+    pieces = gradient if weights.shape[-1] > CACHED else [torch.cat([*gradient], dim=-1)]
+    sizes, norms = [one.shape[-1] for one in pieces], []
+    for one, here, before in zip(pieces, weights.split(sizes, -1), sent.split(sizes, -1), strict=True):
+        if work.proximal:
+            one.add_(here - before, alpha=work.proximal)
+        norms.append(one.norm(dim=-1, keepdim=True))
     if work.clip_gradient:
-        norms = whole.norm(dim=-1, keepdim=True)
-        whole.mul_(work.clip_gradient / norms.clamp(min=work.clip_gradient))
-    return [whole]
+        norm = torch.cat(norms, dim=-1).norm(dim=-1, keepdim=True)
+        scale = work.clip_gradient / norm.clamp(min=work.clip_gradient)
+        for one in pieces:
+            one.mul_(scale)
+    return pieces
 
 
 def optimise(work: FedAvg, state: ClientState, gradient: Pieces) -> None:

@@ -245,7 +245,7 @@ class GpuBackend(LocalEngine):
         flat: torch.Tensor,
         clients: Sequence[Client],
     ):
-        kept = self._start(flat, clients)
+        kept = self._start(work, flat, clients)
         uniforms, private = None, []
         if private_gradient:
             losses, private = self._private_steps(work, private_gradient, kept, clients)
@@ -262,11 +262,11 @@ class GpuBackend(LocalEngine):
         sent = self.task.upload(kept.weights, last, flat, send_weights)
         return sent, sent, losses, private
 
-    def _start(self, flat: torch.Tensor, clients: Sequence[Client]) -> ClientState:
+    def _start(self, work: FedAvg, flat: torch.Tensor, clients: Sequence[Client]) -> ClientState:
         """Return the state that the clients start from, stacked."""
         every = [client.kept for client in clients if client.kept]
         if not every:
-            return initial_client_state(flat.expand(len(clients), -1).clone())
+            return initial_client_state(flat.expand(len(clients), -1).clone(), work)
         return ClientState(*map(torch.stack, map(list, zip(*every, strict=True))))
 
     def _remember(self, kept: ClientState, clients: Sequence[Client]) -> None:

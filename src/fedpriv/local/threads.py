@@ -18,6 +18,7 @@ import torch
 from torch.func import grad_and_value, vmap
 
 from fedpriv.local.client import (
+    CACHED,
     Client,
     ClientResults,
     ClientState,
@@ -208,10 +209,11 @@ class CpuBackend(LocalEngine):
             start, seed, loss = self.task.loss.start(logits.float(), self.task.labels[chunk], denominator)
             torch.autograd.backward(start, seed)
             total += loss
-        pieces = [
+        parts = [
             flat.new_zeros(leaf.numel()) if leaf.grad is None or name in statistics else leaf.grad.flatten()
             for name, leaf in leaves.items()
         ]
+        pieces = [piece for part in parts for piece in part.split(CACHED)]
         learned = [statistics[name].float() for name in self.task.shapes if name in statistics]
         return pieces, total, torch.cat(learned) if learned else flat.new_zeros(0)
 
@@ -315,7 +317,7 @@ class CpuBackend(LocalEngine):
         update: torch.Tensor,
         clean: torch.Tensor,
     ) -> tuple[float, list[Gradient]]:
-        kept = client.kept or initial_client_state(flat.clone())
+        kept = client.kept or initial_client_state(flat.clone(), work)
         uniforms, private = None, []
         if private_gradient:
             loss, private = self._private_steps(work, private_gradient, kept, client)

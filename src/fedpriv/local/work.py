@@ -27,6 +27,11 @@ class LocalWork(RunPart):
         return False
 
     @property
+    def has_moments(self) -> bool:
+        """Whether the optimiser remembers gradients."""
+        return False
+
+    @property
     def share_taken(self) -> float:
         """Share of the broadcast in the weights that a client keeps."""
         return 1.0
@@ -96,6 +101,10 @@ class FedAvg(LocalWork):
     @property
     def keeps_clients(self) -> bool:
         return self.persistent
+
+    @property
+    def has_moments(self) -> bool:
+        return self.optimizer == "adam" or self.momentum > 0
 
     @property
     def share_taken(self) -> float:

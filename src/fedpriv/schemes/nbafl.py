@@ -60,7 +60,8 @@ class NbAFL(Scheme):
 
         std = self.uplink_std(context)
         rows = bounded.updates
-        noisy = rows + torch.from_numpy(std).to(rows)[:, None] * normals(context.noises("uplink"), rows)
+        noisy = normals(context.noises("uplink"), rows)
+        noisy.mul_(torch.from_numpy(std).to(rows)[:, None]).add_(rows)
         facts = {
             "upload_l2": bounded.l2,
             "upload_noise_std": float(std.min(initial=math.inf)),

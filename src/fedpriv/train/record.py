@@ -63,7 +63,7 @@ def initial_state(run: Run, task: Task, streams: Streams, clients: int) -> Round
     protected = task.layout.protected
     state = RoundState(flat, torch.zeros_like(flat[:protected]), memory=run.scheme.memory(protected))
     if run.local.keeps_clients:
-        state.clients = initial_client_state(flat.repeat(clients, 1))
+        state.clients = initial_client_state(flat.repeat(clients, 1), run.local)
     return state
 
 
