@@ -225,7 +225,6 @@ STANDING = (
     "of which is above the share of the largest class."
 )
 NORMAL = 1.96  # standard deviations: 95 % of a normal distribution
-LAST_DIGIT = 0.005  # half of it: published accuracies are whole percents
 ROUNDING = 1e-12  # of float arithmetic
 
 
@@ -237,9 +236,9 @@ def decision(found: Interval, threshold: float = 0.0) -> str:
 
 
 def reach_verdict(
-    found: Interval, published: float, last_digit: float = LAST_DIGIT, std: float = 0.0, less: bool = False
+    found: Interval, published: float, last_digit: float, std: float = 0.0, less: bool = False
 ) -> str:
-    """Verdict on a published number, up to half of its `last_digit`, as a claim would be judged.
+    """Verdict on a published number, up to `last_digit`, half of its last one, as a claim would be judged.
 
     A published standard deviation `std` is that of one run: what it leaves open of the difference is added to
     our interval. Where `less` is better, a number is reached from above.

@@ -27,7 +27,6 @@ from fedpriv.report.notes import (
 from fedpriv.report.numbers import (
     ANOTHER_NETWORK,
     CUT,
-    LAST_DIGIT,
     MEANT,
     NOT_RUN,
     STATISTIC,
@@ -326,9 +325,7 @@ def printed_digits(declared: AccuracyTable) -> int:
 
 
 def last_digit(declared: AccuracyTable) -> float:
-    """Return half of the last digit that the paper prints; of accuracies, that of a whole percent."""
-    if declared.metric == ACCURACY:
-        return LAST_DIGIT
+    """Return half of the last digit that the paper prints."""
     return 0.5 * 10.0 ** -printed_digits(declared) / METRICS[declared.metric].factor
 
 
