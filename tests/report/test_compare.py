@@ -72,6 +72,15 @@ def test_a_published_accuracy_is_judged_as_the_claim_that_it_is_reached(declared
     assert verdict(declared, 0.3, [0.5, float("-inf")]) == "diverged"
 
 
+def test_a_number_is_judged_by_the_digits_that_its_paper_prints(declared):
+    data = declared.model_dump()
+    data["rows"][0]["published"]["dp"] |= {"value": 0.453}
+    tenths = AccuracyTable.model_validate(data)
+    low = numbers.interval((0.45, 0.5, 0.55)).low
+    assert verdict(declared, low + 0.004) == verdict(tenths, low + 0.0004) == "reached"
+    assert verdict(tenths, low + 0.0006) == "undecided"
+
+
 def test_a_published_spread_leaves_open_what_it_covers(declared, runs):
     far = numbers.interval((0.45, 0.5, 0.55)).high + 0.01
     assert verdict(declared, far) == verdict(declared, far, std=0.001) == "not reached"
