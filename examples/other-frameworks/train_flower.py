@@ -47,7 +47,7 @@ class Traced(DifferentialPrivacyServerSideFixedClipping):
 
     def aggregate_train(self, server_round: int, replies: Iterable[Message]) -> Any:
         replies = list(replies)
-        weights = [next(iter(one.content.metric_records.values()))["num-examples"] for one in replies]
+        weights = [next(iter(reply.content.metric_records.values()))["num-examples"] for reply in replies]
         share = max(weights) / sum(weights)  # of the mean, that one client has: Flower weighs by examples
         rows.append(
             {

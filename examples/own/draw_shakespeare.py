@@ -50,14 +50,14 @@ def spoken(text: str) -> dict[tuple[str, str], list[str]]:
     """Return the lines of every role, by play and its name in capitals, in the order of the text."""
     lines = text.splitlines()[:END]
     begins = [number for number, line in enumerate(lines) if AUTHOR in line][1:]  # the first: the contents
-    found: dict[tuple[str, str], list[str]] = {}
+    speeches: dict[tuple[str, str], list[str]] = {}
     for first, last in zip(begins, [*begins[1:], len(lines)], strict=True):
         above = (lines[first - back].strip() for back in TITLES if first >= back)
         title = next(filter(None, above), "")
         roles = spoken_in(lines[first + 1 : last], indented=title != ERRORS)
         if len(roles) > 1:  # or it is no play
-            found |= {(title, role): said for role, said in roles.items()}
-    return found
+            speeches |= {(title, role): speech for role, speech in roles.items()}
+    return speeches
 
 
 def spoken_in(lines: Sequence[str], indented: bool) -> dict[str, list[str]]:
@@ -87,9 +87,9 @@ def coded(lines: Sequence[str]) -> np.ndarray:
 
 def examples(lines: dict[tuple[str, str], list[str]]) -> Iterator[tuple[np.ndarray, int]]:
     """Yield the examples of roles that have both, [n, LENGTH + 1], and how many of them are trained on."""
-    for said in lines.values():
-        codes = coded(said)
-        if len(said) < LEAST or len(codes) <= LENGTH:
+    for speech in lines.values():
+        codes = coded(speech)
+        if len(speech) < LEAST or len(codes) <= LENGTH:
             continue
         windows = np.lib.stride_tricks.sliding_window_view(codes, LENGTH + 1)
         trained = max(1, int(TRAINED * len(windows)))

@@ -17,7 +17,7 @@ IGNORED = -1  # a label that counts for nothing
 
 def tokens(text: str) -> np.ndarray:
     """Return a text, its blanks and ends of lines made one space, as numbers below `CHARACTERS`."""
-    codes = np.array([ord(one) for one in " ".join(text.split())])
+    codes = np.array([ord(letter) for letter in " ".join(text.split())])
     return np.where((codes >= 32) & (codes <= 126), codes - 31, 0)
 
 
@@ -31,16 +31,16 @@ def examples(piece: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def drawn(texts: dict[str, str]) -> dict[str, np.ndarray]:
     """Return the arrays of a dataset of one's own; an owner is a topic and the number of the piece in it."""
-    found = {"x_train": [], "y_train": [], "x_test": [], "y_test": []}
+    pieces = {"x_train": [], "y_train": [], "x_test": [], "y_test": []}
     owner = []
     for place, (topic, text) in enumerate(sorted(texts.items())):
         split, codes = "test" if place % 10 == 0 else "train", tokens(text)
         for number, start in enumerate(range(0, len(codes) - LENGTH, PIECE)):
             x, y = examples(codes[start : start + PIECE + 1])
-            found[f"x_{split}"].append(x)
-            found[f"y_{split}"].append(y)
+            pieces[f"x_{split}"].append(x)
+            pieces[f"y_{split}"].append(y)
             owner += [f"{topic} {number}"] * len(x) if split == "train" else []
-    arrays = {name: np.concatenate(parts) for name, parts in found.items()}
+    arrays = {name: np.concatenate(parts) for name, parts in pieces.items()}
     return arrays | {"owner": np.array(owner), "classes": np.array(CHARACTERS)}
 
 

@@ -24,8 +24,8 @@ class Block(nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Return the features `[n, width, h / stride, w / stride]`."""
-        found = F.relu(self.norm1(self.conv1(x)))
-        return F.relu(self.norm2(self.conv2(found)) + self.shortcut(x))
+        features = F.relu(self.norm1(self.conv1(x)))
+        return F.relu(self.norm2(self.conv2(features)) + self.shortcut(x))
 
 
 class ResNet(nn.Module):
@@ -45,5 +45,5 @@ class ResNet(nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Return the logits `[n, classes]` of images `[n, channels, h, w]`."""
-        found = self.stages(F.relu(self.norm(self.conv(x))))
-        return self.head(found.mean((2, 3)))
+        features = self.stages(F.relu(self.norm(self.conv(x))))
+        return self.head(features.mean((2, 3)))

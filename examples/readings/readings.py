@@ -135,12 +135,12 @@ def configurations(results: Results, declared: Wanted) -> list[Configuration]:
     for run in declared.runs(results):
         config = config_of(results, run)
         if not {"noise_multiplier", "clip_l2"} <= set(config["scheme"]):
-            found = config["scheme"].get("name", "another")
-            raise BadInput(f"readings: {run}: found scheme {found}, allowed: client_dp, with its σ and C")
+            scheme = config["scheme"].get("name", "another")
+            raise BadInput(f"readings: {run}: found scheme {scheme}, allowed: client_dp, with its σ and C")
         sigma, clip = (config["scheme"].pop(key) for key in ("noise_multiplier", "clip_l2"))
         family = json.dumps([config, f"{sigma * clip:.6g}"], sort_keys=True)
         families.setdefault(family, {})[sigma] = run
-    return [one for runs in families.values() for one in of_family(results, runs, declared.multipliers)]
+    return [setup for runs in families.values() for setup in of_family(results, runs, declared.multipliers)]
 
 
 def of_family(
@@ -152,7 +152,7 @@ def of_family(
         run = runs.get(sigma, loosest)
         trace = rows_of(results.rounds, run)
         bound = float(trace["noise_std"].iloc[0]) / sigma
-        reasons = [f"clipped: {why}" for _, one in trace.groupby("seed") if (why := clipped(one, sigma))]
+        reasons = [f"clipped: {why}" for _, rows in trace.groupby("seed") if (why := clipped(rows, sigma))]
         yield Configuration(
             run,
             sigma,
@@ -179,71 +179,72 @@ def targets(results: Results, declared: Wanted) -> tuple[float, float]:
 def outcome(
     results: Results,
     declared: Wanted,
-    one: Configuration,
-    wanted: tuple[float, float],
+    setup: Configuration,
+    goals: tuple[float, float],
     estimator: str = "product",
 ) -> Outcome:
     """Return what comes of a configuration that was not clipped.
 
     Its distance to what is published is √(x² + y² + z²): x and y are how far the accuracies of DP and BDP,
-    each at the last evaluated round within its published ε, are from those `wanted`, over `points`; z is the
+    each at the last evaluated round within its published ε, are from those `goals`, over `points`; z is the
     log of the Bayesian ε over the published one, over the log of `ratio`. That ε is the one at the last round
     within the budget, if the accuracy reaches the target there; else the one at the first later round that
     does; or, where none does, at the last. Without a round within one of the budgets there is no distance.
     """
-    counting = one.estimate(estimator)
-    dp = reading_within(results, one.run, (one.moments, declared.dp["epsilon"]))
-    bdp = reading_within(results, one.run, (counting, declared.bdp["epsilon"]))
-    epsilon = epsilon_at(results, one.run, counting, compared_at(results, one.run, bdp, wanted[1]))
-    x = 100 * (dp["value"] - wanted[0]) / declared.points
-    y = 100 * (bdp["value"] - wanted[1]) / declared.points
+    counting = setup.estimate(estimator)
+    dp = reading_within(results, setup.run, (setup.moments, declared.dp["epsilon"]))
+    bdp = reading_within(results, setup.run, (counting, declared.bdp["epsilon"]))
+    epsilon = epsilon_at(results, setup.run, counting, compared_at(results, setup.run, bdp, goals[1]))
+    x = 100 * (dp["value"] - goals[0]) / declared.points
+    y = 100 * (bdp["value"] - goals[1]) / declared.points
     z = (epsilon / declared.bdp["epsilon"]).map(math.log) / math.log(declared.ratio)
     return Outcome(dp, bdp, epsilon, np.sqrt(x**2 + y**2 + z**2).replace(np.inf, np.nan))
 
 
-def compared_at(results: Results, run: str, read: pd.DataFrame, wanted: float) -> pd.Series:
+def compared_at(results: Results, run: str, read: pd.DataFrame, goal: float) -> pd.Series:
     """Return by seed the round at which the ε that is compared is read."""
     rounds = evaluations(results, run)
     until = rounds["seed"].map(read["round"])
     # Where no round is within the budget all are later.
-    enough = (rounds["value"] >= wanted) & ~(rounds["round"] <= until)
+    enough = (rounds["value"] >= goal) & ~(rounds["round"] <= until)
     seeds = rounds["seed"]
     later = rounds["round"].where(enough).groupby(seeds).min()
     last = rounds["round"].groupby(seeds).max()
-    return read["round"].where(read["value"] >= wanted, later.fillna(last))
+    return read["round"].where(read["value"] >= goal, later.fillna(last))
 
 
 def readings_table(results: Results, declared: Wanted, name: str) -> render.PrintedTable:
     """Return the published pair, and a line for every configuration: nearest first, clipped last."""
-    wanted = targets(results, declared)
-    found = {one: numbers_of(results, declared, one, wanted) for one in configurations(results, declared)}
-    order = sorted(found, key=lambda one: (bool(one.refused), distance_of(found[one])))
-    nearest = [one for one in order[:1] if distance_of(found[one]) < math.inf]
+    goals = targets(results, declared)
+    setups = configurations(results, declared)
+    by_setup = {setup: numbers_of(results, declared, setup, goals) for setup in setups}
+    order = sorted(by_setup, key=lambda setup: (bool(setup.refused), distance_of(by_setup[setup])))
+    nearest = [setup for setup in order[:1] if distance_of(by_setup[setup]) < math.inf]
     settings = {}
-    for one in order:
-        config = flatten(config_of(results, one.run))
-        settings[one] = {key: config.get(key, otherwise) for key, otherwise in declared.keys.items()}
+    for setup in order:
+        config = flatten(config_of(results, setup.run))
+        settings[setup] = {key: config.get(key, otherwise) for key, otherwise in declared.keys.items()}
     lines = [
-        number | settings[one] | ({"status": "nearest"} if one in nearest else {})
-        for one in order
-        for number in found[one]
+        number | settings[setup] | ({"status": "nearest"} if setup in nearest else {})
+        for setup in order
+        for number in by_setup[setup]
     ]
-    shown = [published(declared)]
-    for one in order:
-        cells = {cell["heading"]: cell["show"](cell["sample"]) for cell in found[one] if "show" in cell}
-        said = {("", key): text for key, text in settings[one].items()}
-        shown.append({("", "Run"): called(one, one in nearest)} | sigma_and_clip(one) | said | cells)
-    headings = dict.fromkeys(heading for line in [*shown[1:2], *shown] for heading in line)
+    rows = [published(declared)]
+    for setup in order:
+        cells = {cell["heading"]: cell["show"](cell["sample"]) for cell in by_setup[setup] if "show" in cell}
+        texts = {("", key): text for key, text in settings[setup].items()}
+        rows.append({("", "Run"): called(setup, setup in nearest)} | sigma_and_clip(setup) | texts | cells)
+    headings = dict.fromkeys(heading for line in [*rows[1:2], *rows] for heading in line)
     names = {heading: " ".join(filter(None, heading)) for heading in headings}
     display = pd.DataFrame(
-        [{name: line.get(heading, "") for heading, name in names.items()} for line in shown]
+        [{name: line.get(heading, "") for heading, name in names.items()} for line in rows]
     )
     baseline = [declared.baseline["run"]] if declared.baseline else []
     used = results.of(*declared.runs(results), *baseline)
     missing = [run for run in baseline if not results.has(run)]
     notes = [
         "What is published stands as printed.",
-        *how_read(declared, wanted),
+        *how_read(declared, goals),
         *how_many(order),
         *footnotes(used),
     ]
@@ -255,45 +256,45 @@ def readings_table(results: Results, declared: Wanted, name: str) -> render.Prin
 
 
 def numbers_of(
-    results: Results, declared: Wanted, one: Configuration, wanted: tuple[float, float]
+    results: Results, declared: Wanted, setup: Configuration, goals: tuple[float, float]
 ) -> list[Number]:
     """Return every number of a configuration; of one that was clipped there is none but its status."""
     key: Number = {
-        "row": f"{one.run}, σ = {one.noise_multiplier:g}",
-        "run": one.run,
-        "trained": "by itself" if one.own else "counted again",
-        "noise_multiplier": one.noise_multiplier,
-        "clip_l2": one.clip_l2,
+        "row": f"{setup.run}, σ = {setup.noise_multiplier:g}",
+        "run": setup.run,
+        "trained": "by itself" if setup.own else "counted again",
+        "noise_multiplier": setup.noise_multiplier,
+        "clip_l2": setup.clip_l2,
     }
-    if one.refused:
-        return [key | {"status": one.refused}]
-    own = results.of(one.run)
-    over_median = one.clip_l2 / mean_of_rounds(own, one.run, "norm_median")
-    found = [number(("", "C / median"), "over_median", over_median, numbers.three_digits)]
+    if setup.refused:
+        return [key | {"status": setup.refused}]
+    own = results.of(setup.run)
+    over_median = setup.clip_l2 / mean_of_rounds(own, setup.run, "norm_median")
+    lines = [number(("", "C / median"), "over_median", over_median, numbers.three_digits)]
     for estimator, column in BDP.items():
-        read = outcome(own, declared, one, wanted, estimator)
-        found += outcome_numbers(own, declared, one, read, estimator, column)
-    found.append(number((END, ACCURACY), "accuracy", last_reading(own, one.run)["value"], numbers.percent))
-    found.append(epsilon(own, one, (END, "ε, moments"), one.moments))
-    found += [epsilon(own, one, (END, label), one.estimate(name)) for name, label in ENDS.items()]
-    return [key | one for one in found]
+        read = outcome(own, declared, setup, goals, estimator)
+        lines += outcome_numbers(own, declared, setup, read, estimator, column)
+    lines.append(number((END, ACCURACY), "accuracy", last_reading(own, setup.run)["value"], numbers.percent))
+    lines.append(epsilon(own, setup, (END, "ε, moments"), setup.moments))
+    lines += [epsilon(own, setup, (END, label), setup.estimate(name)) for name, label in ENDS.items()]
+    return [key | line for line in lines]
 
 
 def outcome_numbers(
-    own: Results, declared: Wanted, one: Configuration, read: Outcome, estimator: str, column: str
+    own: Results, declared: Wanted, setup: Configuration, read: Outcome, estimator: str, column: str
 ) -> Iterator[Number]:
     """Yield the numbers of what comes of a configuration under one estimator; those of DP with the first."""
-    counting = one.estimate(estimator)
+    counting = setup.estimate(estimator)
     cells = {column: (declared.bdp, read.bdp, counting)}
     if estimator == "product":
-        cells = {"DP": (declared.dp, read.dp, one.moments)} | cells
+        cells = {"DP": (declared.dp, read.dp, setup.moments)} | cells
     for label, (pair, at, counted) in cells.items():
         group = budget(label, pair)
         yield number((group, ACCURACY), "accuracy", at["value"], numbers.percent, label)
         yield number((group, "round"), "round", at["round"], numbers.round_range, label)
-        yield epsilon(own, one, (group, "ε"), counted, at["round"], label)
+        yield epsilon(own, setup, (group, "ε"), counted, at["round"], label)
     group = budget(column, declared.bdp)
-    compared = epsilon(own, one, (group, "ε compared"), counting, column=column)
+    compared = epsilon(own, setup, (group, "ε compared"), counting, column=column)
     yield compared | {"quantity": "epsilon_compared", "sample": read.epsilon}
     yield number((group, "d"), "distance", read.distance, hundredths, column)
 
@@ -306,15 +307,15 @@ def number(heading: tuple[str, str], quantity: str, sample: pd.Series, show: Any
 
 def epsilon(
     own: Results,
-    one: Configuration,
+    setup: Configuration,
     heading: tuple[str, str],
     counting: Counting,
     rounds: pd.Series | None = None,
     column: str = "",
 ) -> Number:
     """Return an ε at the rounds given by seed, or at the last evaluated one, with what gives it meaning."""
-    sample = epsilon_at(own, one.run, counting, rounds)
-    meant = meaning(ledger_rows(own, one.run, counting), "delta")
+    sample = epsilon_at(own, setup.run, counting, rounds)
+    meant = meaning(ledger_rows(own, setup.run, counting), "delta")
     show = partial(numbers.epsilon_of_seeds, status=str(meant.get("epsilon_status", "")))
     return number(heading, "epsilon", sample, show, column) | selector_words(counting) | meant
 
@@ -330,23 +331,23 @@ def budget(label: str, pair: Mapping[str, float]) -> str:
     return f"{label}, ε ≤ {pair['epsilon']:g}"
 
 
-def distance_of(found: Sequence[Number]) -> float:
+def distance_of(lines: Sequence[Number]) -> float:
     """Return the mean distance of a configuration to what was published, infinite where there is none."""
-    meant = [one for one in found if one.get("quantity") == "distance" and one["column"] == "BDP"]
+    meant = [line for line in lines if line.get("quantity") == "distance" and line["column"] == "BDP"]
     mean = interval(meant[0]["sample"]).mean if meant else math.nan
     return math.inf if math.isnan(mean) else mean
 
 
-def called(one: Configuration, nearest: bool) -> str:
+def called(setup: Configuration, nearest: bool) -> str:
     """Return what a line is called."""
-    said = "clipped: train it" if one.refused else "nearest" if nearest else ""
-    return f"{one.run} ({said})" if said else one.run
+    state = "clipped: train it" if setup.refused else "nearest" if nearest else ""
+    return f"{setup.run} ({state})" if state else setup.run
 
 
-def sigma_and_clip(one: Configuration) -> dict[tuple[str, str], str]:
+def sigma_and_clip(setup: Configuration) -> dict[tuple[str, str], str]:
     """Return what the run is counted at; in brackets where it was trained with others."""
-    sigma, clip = f"{one.noise_multiplier:g}", f"{one.clip_l2:.3g}"
-    return {("", "σ"): sigma if one.own else f"({sigma})", ("", "C"): clip if one.own else f"({clip})"}
+    sigma, clip = f"{setup.noise_multiplier:g}", f"{setup.clip_l2:.3g}"
+    return {("", "σ"): sigma if setup.own else f"({sigma})", ("", "C"): clip if setup.own else f"({clip})"}
 
 
 def published(declared: Wanted) -> dict[tuple[str, str], str]:
@@ -358,7 +359,7 @@ def published(declared: Wanted) -> dict[tuple[str, str], str]:
     return line
 
 
-def how_read(declared: Wanted, wanted: tuple[float, float]) -> Iterator[str]:
+def how_read(declared: Wanted, goals: tuple[float, float]) -> Iterator[str]:
     """Yield the notes that say what the columns are, and what is near."""
     dp, bdp = declared.dp["epsilon"], declared.bdp["epsilon"]
     yield (
@@ -366,7 +367,7 @@ def how_read(declared: Wanted, wanted: tuple[float, float]) -> Iterator[str]:
         f"{bdp:g} and the Bayesian estimate (product) from all clients who came, by distance remove_sum, or "
         "remove_mean where the denominator is the clients present."
     )
-    there = " and ".join(f"{100 * one:.1f}" for one in wanted)
+    there = " and ".join(f"{100 * accuracy:.1f}" for accuracy in goals)
     ours = "as far below our baseline as the published ones are below theirs"
     yield (
         f"d = √(x² + y² + z²): x and y are the accuracies of DP and BDP less {there} %, "
@@ -383,12 +384,12 @@ def how_read(declared: Wanted, wanted: tuple[float, float]) -> Iterator[str]:
 
 def how_many(order: Sequence[Configuration]) -> Iterator[str]:
     """Yield the note that says which configurations were trained."""
-    valid = [one for one in order if not one.refused]
-    again = sum(not one.own for one in valid)
+    valid = [setup for setup in order if not setup.refused]
+    again = sum(not setup.own for setup in valid)
     yield (
-        f"{len(valid)} configurations of {len({one.run for one in valid})} runs. In brackets, {again}: the σ "
-        "and C of a run that was trained with another σ at the same noise σC, and that would have clipped no "
-        "update at this C either: it would have been the same run."
+        f"{len(valid)} configurations of {len({setup.run for setup in valid})} runs. In brackets, {again}: "
+        "the σ and C of a run that was trained with another σ at the same noise σC, and that would have "
+        "clipped no update at this C either: it would have been the same run."
     )
     if gone := len(order) - len(valid):
         yield (

@@ -47,8 +47,8 @@ def with_recounted(
     ]
     os.environ.update(ARITHMETIC)  # the same bytes on every machine
     with ProcessPoolExecutor(cores(), get_context("spawn")) as pool:
-        found = pool.map(recounted, *zip(*each, strict=True)) if each else ()
-    epsilons = pd.concat([results.epsilons.astype({"run": str}), *found])
+        ledgers = pool.map(recounted, *zip(*each, strict=True)) if each else ()
+    epsilons = pd.concat([results.epsilons.astype({"run": str}), *ledgers])
     tables = {"runs": results.runs, "rounds": results.rounds}
     return to_categories(tables | {"epsilons": epsilons.sort_values("run", kind="stable")}, results.audited)
 
@@ -61,8 +61,8 @@ def deltas(epsilons: pd.DataFrame) -> dict[int, float]:
 def recounted(directory: Path, multipliers: Sequence[float], delta: float) -> pd.DataFrame:
     """Return the rows that a run's ledger would have at every σ at which this is the run."""
     run = RunDir(directory)
-    found = recount(run_trace(run), run.distances(), multipliers, delta)
-    return found.assign(run=directory.parent.name, seed=int(directory.name.removeprefix("seed")))
+    ledger = recount(run_trace(run), run.distances(), multipliers, delta)
+    return ledger.assign(run=directory.parent.name, seed=int(directory.name.removeprefix("seed")))
 
 
 def recount(
@@ -74,11 +74,11 @@ def recount(
     asks for. Its sensitivity says the clipping norm.
     """
     evaluated = ~np.isnan(trace["test_accuracy"])
-    found = [
+    frames = [
         pd.DataFrame(rows(curve, view, trace, delta)).loc[evaluated]
         for view, curve in curves(trace, distances, multipliers, delta)
     ]
-    return pd.concat([pd.DataFrame({name: [] for name in LEDGER}), *found]).astype(LEDGER)
+    return pd.concat([pd.DataFrame({name: [] for name in LEDGER}), *frames]).astype(LEDGER)
 
 
 def curves(

@@ -34,7 +34,7 @@ def equation1(axes, results, curves):
     runs = list(dict.fromkeys(curve.run for curve in curves))
     for curve in ours:  # a colour for each way of counting, a marker for each run
         right = float(attacker_accuracy(ours[curve]))
-        shown = numbers.epsilon_of_seeds([ours[curve]], status_of(results, curve.run, curve.counted))
+        spent = numbers.epsilon_of_seeds([ours[curve]], status_of(results, curve.run, curve.counted))
         axes.plot(
             ours[curve],
             right,
@@ -42,7 +42,7 @@ def equation1(axes, results, curves):
             marker=MARKERS[runs.index(curve.run) % len(MARKERS)],
             linestyle="none",
             mec="white",
-            label=escape_figure(f"{curve.label}: ε = {shown}, {numbers.attacker(right)} %"),
+            label=escape_figure(f"{curve.label}: ε = {spent}, {numbers.attacker(right)} %"),
             markersize=6 - list(ours).index(curve) / 2,  # at one place the smaller stand within
             zorder=3,
         )

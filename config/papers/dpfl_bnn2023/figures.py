@@ -14,8 +14,8 @@ def figure2(axes, results, curves):
     gammas = np.linspace(0, 0.499, 500)
     heights = [float(divergence(gamma, ORDER)) for gamma in gammas]
     axes.plot(gammas, heights, "-", color="black", linewidth=0.8, marker="", zorder=1)
-    found = rows_of(results.rounds, *(curve.run for curve in curves))["gamma"].unique()
-    drawn = np.sort(found[found < 0.5])
+    of_runs = rows_of(results.rounds, *(curve.run for curve in curves))["gamma"].unique()
+    drawn = np.sort(of_runs[of_runs < 0.5])
     for gamma, look in zip(drawn, looks(f"γ = {gamma:g}" for gamma in drawn), strict=True):
         height = float(divergence(gamma, ORDER))
         style = look | {"linestyle": "none", "markersize": 4, "zorder": 3}

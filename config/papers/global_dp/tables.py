@@ -62,18 +62,18 @@ LINES = {  # label: δ, counted, done, why they are not the same
 
 def accounts(results, declared, name):
     """Return a line for every way of doing it; `results` is not looked at."""
-    found, shown = [], []
+    lines, display = [], []
     for label, (delta, counted, done, _) in LINES.items():
         line = {"What": label, "δ": numbers.delta(delta)}
-        for column, one in (("counted", counted), ("done", done)):
-            said = status("guarantee", "" if one == done else "something else is done")
-            of_epsilon = {"kind": "guarantee", "epsilon_status": said}
-            spent, afforded = epsilon(one, delta, ROUNDS), rounds(one, delta)
+        for column, account in (("counted", counted), ("done", done)):
+            state = status("guarantee", "" if account == done else "something else is done")
+            of_epsilon = {"kind": "guarantee", "epsilon_status": state}
+            spent, afforded = epsilon(account, delta, ROUNDS), rounds(account, delta)
             for quantity, heading, value, text in (
-                ("sampling_rate", "q", one.sampling_rate, f"{one.sampling_rate:.3g}"),
-                ("noise_multiplier", "σ", one.noise_multiplier, f"{one.noise_multiplier:.3g}"),
-                ("releases", "releases a round", one.releases, f"{one.releases}"),
-                ("epsilon", "ε", spent, mark_epsilon(numbers.size([spent]), said)),
+                ("sampling_rate", "q", account.sampling_rate, f"{account.sampling_rate:.3g}"),
+                ("noise_multiplier", "σ", account.noise_multiplier, f"{account.noise_multiplier:.3g}"),
+                ("releases", "releases a round", account.releases, f"{account.releases}"),
+                ("epsilon", "ε", spent, mark_epsilon(numbers.size([spent]), state)),
                 ("rounds", "rounds", afforded, f"{afforded:,}"),
             ):
                 number = {
@@ -83,25 +83,26 @@ def accounts(results, declared, name):
                     "value": value,
                     "delta": delta,
                 }
-                found.append(number | {"accountant": "moments"} | (of_epsilon if heading == "ε" else {}))
+                lines.append(number | {"accountant": "moments"} | (of_epsilon if heading == "ε" else {}))
                 line[f"{column.capitalize()} {heading}"] = text
-        shown.append(line)
+        display.append(line)
     why = [f"{label}: {why}" for label, (*_, why) in LINES.items() if why]
     return PrintedTable(
-        name, full_title(declared), tidy(name, COLUMNS, found), pd.DataFrame(shown), [HOW], why
+        name, full_title(declared), tidy(name, COLUMNS, lines), pd.DataFrame(display), [HOW], why
     )
 
 
-def epsilon(one, delta, rounds):
+def epsilon(account, delta, rounds):
     """Return the ε of so many rounds."""
-    plan = {"sampling_rate": one.sampling_rate, "noise_multiplier": one.noise_multiplier, "delta": delta}
-    return plans.epsilon(**plan, rounds=rounds * one.releases, accountant="moments").epsilon
+    rate, multiplier, releases = account
+    plan = {"sampling_rate": rate, "noise_multiplier": multiplier, "delta": delta}
+    return plans.epsilon(**plan, rounds=rounds * releases, accountant="moments").epsilon
 
 
-def rounds(one, delta):
+def rounds(account, delta):
     """Return the most rounds within the budget; 0 where one is too many."""
-    if epsilon(one, delta, 1) > EPSILON:
+    if epsilon(account, delta, 1) > EPSILON:
         return 0
-    plan = {"sampling_rate": one.sampling_rate, "noise_multiplier": one.noise_multiplier, "delta": delta}
-    found = plans.affordable_rounds(**plan, epsilon=EPSILON, at_most=MOST, accountant="moments")
-    return found // one.releases
+    rate, multiplier, releases = account
+    plan = {"sampling_rate": rate, "noise_multiplier": multiplier, "delta": delta}
+    return plans.affordable_rounds(**plan, epsilon=EPSILON, at_most=MOST, accountant="moments") // releases

@@ -24,15 +24,14 @@ def sweep(axes, results, curves):
         if not runs:
             continue
         schemes = [config_of(results, run)["scheme"] for run in runs]
-        places = np.array([float(one["epsilon"]) / float(one["constant"]) for one in schemes])
+        places = np.array([float(scheme["epsilon"]) / float(scheme["constant"]) for scheme in schemes])
         places *= APART ** (number - (len(labels) - 1) / 2)  # so that none hides another
-        found = [100 * last_reading(results, run)["value"] for run in runs]
+        accuracies = [100 * last_reading(results, run)["value"] for run in runs]
         style |= {"linestyle": "none"}
-        means = [seeds.mean() for seeds in found]
+        means = [seeds.mean() for seeds in accuracies]
         axes.plot(places, means, **style, label=escape_figure(label), markersize=4)
-        axes.plot(
-            np.repeat(places, list(map(len, found))), pd.concat(found), **style, markersize=2, alpha=0.4
-        )
+        at = np.repeat(places, [len(seeds) for seeds in accuracies])
+        axes.plot(at, pd.concat(accuracies), **style, markersize=2, alpha=0.4)
     if not axes.has_data():
         return
     style = {"color": GREY, "linewidth": 0.6, "markersize": 5, "mfc": "none", "mew": 0.8}

@@ -36,11 +36,11 @@ def labels(results, declared, name):
         }
     )
     upload, broadcast, *others = table_columns(results, table)
+    ratio = of_scheme(lambda scheme: scheme.epsilon / scheme.constant)
+    label = of_scheme(lambda scheme: scheme.epsilon, NOMINAL)
     columns = [
-        TableColumn(
-            "", "ε/c", "ratio", of_scheme(lambda one: one.epsilon / one.constant), numbers.three_digits
-        ),
-        TableColumn("Nominal", "ε", "epsilon_label", of_scheme(lambda one: one.epsilon, NOMINAL), nominal),
+        TableColumn("", "ε/c", "ratio", ratio, numbers.three_digits),
+        TableColumn("Nominal", "ε", "epsilon_label", label, nominal),
         TableColumn("Nominal", "δ", "delta_label", of_scheme(delta), numbers.three_digits),
         *(upload, broadcast),
         TableColumn("ε", "if 2C/n held", "epsilon_if", if_held, epsilon_text),

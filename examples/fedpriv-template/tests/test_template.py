@@ -55,8 +55,8 @@ def test_a_run_goes_from_data_to_the_accountants_epsilon(
     trace, ledger = (parquet.load_frame(out / f"{name}.parquet") for name in ("trace", "ledger"))
     assert trace["noise_multiplier"].iloc[[0, -1]].tolist() == pytest.approx([1.6, 0.7])
     assert trace["test_accuracy"].iloc[-1] > 0.5  # of four classes
-    (found,) = ledger[(ledger["accountant"] == "zcdp") & (ledger["sensitivity"] == "C")].groupby("accounting")
+    (group,) = ledger[(ledger["accountant"] == "zcdp") & (ledger["sensitivity"] == "C")].groupby("accounting")
     rho = (0.5 / trace["noise_multiplier"] ** 2).sum()
-    assert found[1]["epsilon"].iloc[-1] == pytest.approx(rho + 2 * np.sqrt(rho * np.log(1e3)))
+    assert group[1]["epsilon"].iloc[-1] == pytest.approx(rho + 2 * np.sqrt(rho * np.log(1e3)))
     assert main(["audit", str(out), "--json"]) == 0
     assert "of the trace alone, no code of annealed_dp was attacked" in capsys.readouterr().out

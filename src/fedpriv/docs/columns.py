@@ -55,14 +55,14 @@ a run and seed:
 def columns_page() -> str:
     """Return docs/trace.md."""
     names = ["column", "dtype", "says"]
-    own = {f"mechanism `{name}`": one.columns for name, one in MECHANISMS.items()}
+    own = {f"mechanism `{name}`": mechanism.columns for name, mechanism in MECHANISMS.items()}
     not_all = {"clients in turn": PARTICIPATION} | own
     parts = [HEAD.format(measured=", ".join(f"`{name}`" for name in MEASURED))]
-    parts += [head([*names, DEFAULT]), *(line(column_cells(*one)) for one in COLUMNS.items())]
+    parts += [head([*names, DEFAULT]), *(line(column_cells(*column)) for column in COLUMNS.items())]
     parts += [OWN, head([*names, DEFAULT, "where"])]
     for where, columns in not_all.items():
-        parts += [line([*column_cells(*one), where]) for one in columns.items()]
-    parts += [RESULTS, head(names), *(line(column_cells(*one)[:3]) for one in RUNS.items())]
+        parts += [line([*column_cells(*column), where]) for column in columns.items()]
+    parts += [RESULTS, head(names), *(line(column_cells(*column)[:3]) for column in RUNS.items())]
     return "".join(parts)
 
 

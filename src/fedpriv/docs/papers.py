@@ -49,7 +49,7 @@ def page(root: Path, paper: Paper, home: Path) -> str:
     studies = sorted(path.parent for path in (root / REFERENCE).glob(f"*/{paper.paper}_*/tables"))
     smaller = [f" · [preset `{path.parent.name}`]({link(root, path)})" for path in others if path]
     declared = [*paper.tables.values(), *paper.figures.values()]
-    places = ", ".join(dict.fromkeys(one.theirs for one in declared if one.theirs))
+    places = ", ".join(dict.fromkeys(spec.theirs for spec in declared if spec.theirs))
     head = HEAD.format(
         title=escape_markdown(paper.title),
         paper=paper.paper,
@@ -63,9 +63,9 @@ def page(root: Path, paper: Paper, home: Path) -> str:
         others="".join([*smaller, *(f" · [{path.name}]({link(root, path)})" for path in studies)]),
     )
     stored = list(result_blocks(root, paper, best)) if best else ["No results of it are stored in git yet."]
-    if unsound := [one for one in paper.claims if one.unsound]:
+    if unsound := [claim for claim in paper.claims if claim.unsound]:
         stored.append("## Statements that do not follow, whatever the numbers say")
-        words = ((escape_markdown(text) for text in (one.text, one.place, one.unsound)) for one in unsound)
+        words = [map(escape_markdown, (claim.text, claim.place, claim.unsound)) for claim in unsound]
         stored.append("\n".join(f"- *{text}* ({place}) {why}" for text, place, why in words))
     if paper.notes:
         stored.append("## What the paper leaves open, and how it is set here")
@@ -80,9 +80,7 @@ def result_blocks(root: Path, paper: Paper, results: Path) -> Iterator[str]:
     yield f"## Preset `{preset.preset}`"
     about = f"[config/{preset.preset}.yaml]({UP}/config/{preset.preset}.yaml): {len(planned)} of the paper's "
     about += f"{len(paper.runs)} runs."
-    if other := sorted(
-        {f"{one.run.data} in place of {one.substitute_for}" for one in planned if one.substitute_for}
-    ):
+    if other := sorted({f"{run.data} in place of {original}" for run, original, _ in planned if original}):
         about += f" Substitute data: {', '.join(other)}."
     if paper.claims:
         counts = claims.claims(results)["verdict"].value_counts()
@@ -92,10 +90,10 @@ def result_blocks(root: Path, paper: Paper, results: Path) -> Iterator[str]:
         paths = {name: results / kind / f"{name}.json" for name in names_built(declared, plan, paper.paper)}
         there = {name: declared[name] for name, path in paths.items() if path.exists()}
         main = main_of_places(there)
-        for name, one in there.items():
+        for name, spec in there.items():
             if name not in main:
                 file = link(root, paths[name].with_suffix(".md"))
-                rest.append(f"- [{escape_markdown(full_title(one))}]({file})")
+                rest.append(f"- [{escape_markdown(full_title(spec))}]({file})")
             elif kind == "tables":
                 yield from table_blocks(root, paths[name])
             else:
@@ -116,7 +114,7 @@ def table_blocks(root: Path, path: Path) -> Iterator[str]:
     table = read_table(path)
     yield f"### {escape_markdown(table.title)}"
     files = [path.with_suffix(end) for end in (".csv", ".tex")]
-    links = " · ".join(f"[{one.suffix[1:]}]({link(root, one)})" for one in files if one.exists())
+    links = " · ".join(f"[{file.suffix[1:]}]({link(root, file)})" for file in files if file.exists())
     yield " ".join(filter(None, (escape_markdown(table.caption), links)))
     for part in grids(table):
         yield "\n".join(re.sub(" {2,}", " ", line) for line in part.splitlines())

@@ -28,16 +28,16 @@ def remarks(cls: type[Frozen]) -> dict[str, str]:
 
     pydantic would read them for every class that is made: half again what `import fedpriv.config.plan` takes.
     """
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     for base in (base for base in reversed(cls.__mro__) if issubclass(base, Frozen) and base is not Frozen):
         (tree,) = ast.parse(textwrap.dedent(inspect.getsource(base))).body
         for key, remark in pairwise(tree.body if isinstance(tree, ast.ClassDef) else ()):
             match key, remark:
                 case ast.AnnAssign(ast.Name(name)), ast.Expr(ast.Constant(str(text))):
-                    found[name] = " ".join(text.split())
+                    texts[name] = " ".join(text.split())
                 case _:
                     pass
-    return found
+    return texts
 
 
 Schema = dict[str, Any]
@@ -67,7 +67,7 @@ class Whole(GenerateJsonSchema):
         for key, remark in remarks(schema["cls"]).items():
             if key in made.get("properties", ()):
                 made["properties"][key]["description"] = remark
-        kinds = [key for key, one in made.get("properties", {}).items() if "const" in one]
+        kinds = [key for key, subschema in made.get("properties", {}).items() if "const" in subschema]
         takes_arguments = kinds and made.get("additionalProperties")
         if required := [*(() if takes_arguments else kinds), *made.get("required", ())]:
             made["required"] = required
@@ -98,9 +98,9 @@ def schemas() -> dict[str, Schema]:
     fragments = run.pop("$defs") | {"Run": run}
     keys = {key: {"$ref": f"#/$defs/Run/properties/{key}"} for key in run["properties"]}
     for cls in (Part, DeclaredRun):
-        one = cls.model_json_schema(schema_generator=Fragment)
-        fragments[cls.__name__] = one | {
-            "properties": one["properties"] | keys,
+        fragment = cls.model_json_schema(schema_generator=Fragment)
+        fragments[cls.__name__] = fragment | {
+            "properties": fragment["properties"] | keys,
             "additionalProperties": False,
         }
 
@@ -127,6 +127,6 @@ def schemas() -> dict[str, Schema]:
 if __name__ == "__main__":
     folder = Path("config/schema")
     folder.mkdir(parents=True, exist_ok=True)
-    for name, one in schemas().items():
+    for name, schema in schemas().items():
         with writing(folder / f"{name}.json") as path:
-            path.write_text(json.dumps(one, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+            path.write_text(json.dumps(schema, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -51,7 +51,7 @@ class Call(NamedTuple):
     @property
     def selectors(self) -> list[EpsilonSelector]:
         """The ε that it is about, if any."""
-        return [one for one in self.arguments if isinstance(one, EpsilonSelector)]
+        return [argument for argument in self.arguments if isinstance(argument, EpsilonSelector)]
 
 
 class Comparison(NamedTuple):
@@ -69,7 +69,7 @@ def comparison(line: str) -> Comparison:
     if not isinstance(tree, ast.Compare) or [*map(type, tree.ops)] not in ([ast.GtE], [ast.LtE]):
         raise node_error(line, tree, COMPARISON)
     sides = tree.left, tree.comparators[0]
-    calls = [one.function for side in sides for one in parts(side, line) if isinstance(one, Call)]
+    calls = [call.function for side in sides for call in parts(side, line) if isinstance(call, Call)]
     if not {*calls} - {"published"}:
         raise node_error(line, tree, f"something that is measured, by {', '.join(SIGNATURES)}")
     return Comparison(sides[0], isinstance(tree.ops[0], ast.GtE), sides[1])
@@ -106,9 +106,9 @@ def parts(node: ast.expr, line: str = "") -> Iterator[Call | str]:
         case ast.Call(func=ast.Name(id=name), keywords=[]) if name in SIGNATURES:
             call = call_of(node, line)
             yield call
-            for one in call.arguments:
-                if isinstance(one, ast.expr):
-                    yield from parts(one, line)
+            for argument in call.arguments:
+                if isinstance(argument, ast.expr):
+                    yield from parts(argument, line)
         case _:
             place = node.func if isinstance(node, ast.Call) and not node.keywords else node
             raise node_error(line, place, f"a number, a name, + - * / or one of {', '.join(SIGNATURES)}")
@@ -116,18 +116,18 @@ def parts(node: ast.expr, line: str = "") -> Iterator[Call | str]:
 
 def call_of(node: ast.Call, line: str = "") -> Call:
     """Return a call, whose names stand first; the one private run need not be named."""
-    name, given = node.func.id if isinstance(node.func, ast.Name) else "", node.args
+    name, trees = node.func.id if isinstance(node.func, ast.Name) else "", node.args
     signature = SIGNATURES[name]
-    most = len(given) if signature.several else len(signature.names)
-    first = takewhile(lambda one: isinstance(one, ast.Name), given[:most])
-    names = [one.id for one in first if isinstance(one, ast.Name)]
-    others = given[len(names) :]
+    most = len(trees) if signature.several else len(signature.names)
+    first = takewhile(lambda tree: isinstance(tree, ast.Name), trees[:most])
+    names = [tree.id for tree in first if isinstance(tree, ast.Name)]
+    others = trees[len(names) :]
     if not names and signature.names == (PRIVATE,):
         names = [RUN]
     least = len([kind for kind in signature.arguments if kind != MEASURE])
     if len(names) < len(signature.names) or not least <= len(others) <= len(signature.arguments):
         raise node_error(line, node, signature_text(name))
-    arguments = [argument(one, kind, line) for one, kind in zip(others, signature.arguments, strict=False)]
+    arguments = [argument(tree, kind, line) for tree, kind in zip(others, signature.arguments, strict=False)]
     return Call(name, tuple(names), tuple(arguments))
 
 
@@ -170,16 +170,17 @@ def pieces(text: str) -> list[str | ast.expr]:
 def _number_of_runs(line: str) -> ast.expr:
     """Return the tree of a place: a number that is measured of runs, and of no column of a table."""
     tree = parse_line(line, "one number, as accuracy(NAME)")
-    held = [*parts(tree, line)]
-    if not held or not all(isinstance(one, Call) and [*one.names] == one.of(COLUMN, PRIVATE) for one in held):
+    calls = [*parts(tree, line)]
+    of_runs = [call for call in calls if isinstance(call, Call) and [*call.names] == call.of(COLUMN, PRIVATE)]
+    if not calls or calls != of_runs:
         raise BadInput(f"{line}: found no number of a run, allowed: such as accuracy(RUN)")
     return tree
 
 
 def runs_in(*pieces: str | ast.expr) -> list[str]:
     """Return the runs that the places of a caption name."""
-    held = [part for tree in pieces if isinstance(tree, ast.expr) for part in parts(tree)]
-    return [name for call in held if isinstance(call, Call) for name in call.names]
+    calls = [part for tree in pieces if isinstance(tree, ast.expr) for part in parts(tree)]
+    return [name for call in calls if isinstance(call, Call) for name in call.names]
 
 
 def _checked(text: str) -> str:

@@ -93,25 +93,25 @@ class Claim(Frozen):
             place = {"where": f"{self.id}: check", "said": str(error)}
             raise PydanticCustomError("choice", "{where}: {said}", place) from None
         if bool(self.tables) == bool(self.cases):
-            given = ["tables", "cases"] if self.tables else []
-            raise choice_error(self.id, given, "one of tables, cases")
+            keys = ["tables", "cases"] if self.tables else []
+            raise choice_error(self.id, keys, "one of tables, cases")
         if self.tables and numbers:
             raise choice_error(f"{self.id}: check", numbers, "a number; only `cases` have names for them")
         only = [key for key in ("clients", "labels", "elsewhere") if getattr(self, key)]
         only += self.names(PRINTED, COUNTED)
         if self.cases and only:
             raise choice_error(self.id, only, "these of `tables` only")
-        wanted = [*dict.fromkeys([*self.names(COLUMN, PRIVATE), *numbers])]
+        names = [*dict.fromkeys([*self.names(COLUMN, PRIVATE), *numbers])]
         for label, case in self.named_cases().items():
             plain = [key for key, value in case.items() if not isinstance(value, str)]
-            if set(case) != set(wanted) or set(plain) != set(numbers):
-                allowed = f"exactly {', '.join(wanted)}; a number for {', '.join(numbers) or 'none'}"
+            if set(case) != set(names) or set(plain) != set(numbers):
+                allowed = f"exactly {', '.join(names)}; a number for {', '.join(numbers) or 'none'}"
                 raise choice_error(f"{self.id}: cases: {label}", case, allowed)
         return self
 
     def named_cases(self) -> dict[str, dict[str, float | str]]:
         """Cells and numbers of the names in every one of `cases`, by its label."""
-        return {label: {RUN: one} if isinstance(one, str) else one for label, one in self.cases.items()}
+        return {label: {RUN: case} if isinstance(case, str) else case for label, case in self.cases.items()}
 
     def judged(self, tables: Mapping[str, AccuracyTable]) -> Iterator[Case]:
         """Yield the cases, in the order in which they are declared."""
@@ -120,16 +120,16 @@ class Claim(Frozen):
             numbers = {name: value for name, value in case.items() if not isinstance(value, str)}
             yield Case(label, cells, cells, numbers)
         chosen = self.rows(tables)
-        for there in every_row(self.elsewhere, tables) if self.elsewhere else chosen:
-            here = chosen[0] if self.elsewhere else there
-            if not self.elsewhere or here != there:
-                yield Case(row_citation(*there), cells_of(*here), cells_of(*there), {})
+        for right in every_row(self.elsewhere, tables) if self.elsewhere else chosen:
+            left = chosen[0] if self.elsewhere else right
+            if not self.elsewhere or left != right:
+                yield Case(row_citation(*right), cells_of(*left), cells_of(*right), {})
 
     def rows(self, tables: Mapping[str, AccuracyTable]) -> list[tuple[AccuracyTable, Row]]:
         """Return the rows that are chosen, in the order of the tables; of public data alone none."""
-        found = [one for one in every_row(self.tables, tables) if not one[1].free]
-        found = [one for one in found if not self.clients or one[1].clients in self.clients]
-        return [one for one in found if not self.labels or one[1].key in self.labels]
+        rows = [(table, row) for table, row in every_row(self.tables, tables) if not row.free]
+        rows = [(table, row) for table, row in rows if not self.clients or row.clients in self.clients]
+        return [(table, row) for table, row in rows if not self.labels or row.key in self.labels]
 
     def validate_names(self, where: str, tables: Mapping[str, AccuracyTable], runs: Iterable[str]) -> None:
         """Raise BadInput if something is named that is not declared: a run, table, column or row."""
@@ -138,11 +138,11 @@ class Claim(Frozen):
         rows = every_row(self.tables, tables)
         require_known(f"{where}: clients", self.clients, (row.clients for _, row in rows))
         require_known(f"{where}: labels", self.labels, (row.key for _, row in rows))
-        found = len(self.rows(tables))
-        if (self.tables and not found) or (self.elsewhere and found != 1):
+        count = len(self.rows(tables))
+        if (self.tables and not count) or (self.elsewhere and count != 1):
             allowed = "one, against those elsewhere" if self.elsewhere else "at least one"
             raise BadInput(
-                f"{where}: found {found or 'no'} rows with these clients and labels, allowed: {allowed}"
+                f"{where}: found {count or 'no'} rows with these clients and labels, allowed: {allowed}"
             )
         for name in (*self.tables, *self.elsewhere):
             require_known(f"{where}: column of {name}", self.names(COLUMN, COUNTED), tables[name].labels)

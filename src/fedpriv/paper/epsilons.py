@@ -79,11 +79,11 @@ class EpsilonSelector(Frozen):
     @model_validator(mode="after")
     def _complete(self) -> "EpsilonSelector":
         bayesian = self.accountant == "bayesian"
-        wanted = ["composition", "distance"] if bayesian else ["sensitivity"]
-        given = [name for name in list(SELECTOR_COLUMNS)[1:-1] if getattr(self, name)]
-        if given != wanted:
-            raise choice_error(f"said of {self.accountant}", given, ", ".join(wanted))
-        of_noise = [one for one in accountants() if one not in ("bayesian", "exact", "theorem")]
+        needs = ["composition", "distance"] if bayesian else ["sensitivity"]
+        keys = [name for name in list(SELECTOR_COLUMNS)[1:-1] if getattr(self, name)]
+        if keys != needs:
+            raise choice_error(f"said of {self.accountant}", keys, ", ".join(needs))
+        of_noise = [name for name in accountants() if name not in ("bayesian", "exact", "theorem")]
         counted = OF_BITS.get(self.sensitivity, of_noise)
         if self.sensitivity and self.accountant not in counted:
             raise choice_error(f"sensitivity {self.sensitivity}", [self.accountant], ", ".join(counted))

@@ -56,7 +56,7 @@ class FigureSpec(Rendered):
 Accountants = Annotated[  # a list is of selectors under their own words
     dict[str, SelectorInWords],
     BeforeValidator(
-        lambda value: {str(one): one for one in value} if isinstance(value, list) else value,
+        lambda value: {str(selector): selector for selector in value} if isinstance(value, list) else value,
         json_schema_input_type=list[SelectorInWords] | dict[str, SelectorInWords],
     ),
 ]

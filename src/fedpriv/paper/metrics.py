@@ -58,7 +58,7 @@ NEEDS = {ACCOUNTANT: "accountant", NUMBER: "within"}  # what a column of a table
 COLUMNS: dict[str, list[str]] = {
     **{f"{of}_{measure}": [] for of in ("accuracy", "gain") for measure in MEASURES},
     **{
-        name: [NEEDS[one] for one in signature.arguments]
+        name: [NEEDS[argument] for argument in signature.arguments]
         for name, signature in SIGNATURES.items()
         if signature.names in ((COLUMN,), (PRIVATE,)) and {*signature.arguments} <= {*NEEDS}
     },

@@ -55,9 +55,9 @@ class Loader(yaml.SafeLoader):
         except Exception:  # of Python's own readers: a month 13, a number of 10,000 digits
             raise self.refused(node, plain(node.value), "a value") from None
 
-    def refused(self, at: yaml.Node, found: str, allowed: str) -> BadInput:
+    def refused(self, at: yaml.Node, piece: str, allowed: str) -> BadInput:
         """Return the error that names the line."""
-        return BadInput(f"{self.where}: line {at.start_mark.line + 1}: found {found}, allowed: {allowed}")
+        return BadInput(f"{self.where}: line {at.start_mark.line + 1}: found {piece}, allowed: {allowed}")
 
 
 def read_value(text: str, where: str) -> Any:
@@ -97,14 +97,14 @@ class Key(NamedTuple):
 def read_files(folder: Path) -> dict[str, Key]:
     """Keys of all files of a paper's folder; a key is of one file."""
     require_known(str(folder), sorted(path.name for path in folder.glob("*.yaml")), FILES)
-    found: dict[str, Key] = {}
+    keys: dict[str, Key] = {}
     for file in (name for name in FILES if (folder / name).exists()):
         for key, value in read_yaml(folder / file).items():
-            if key in found:
-                both = f"{found[key].file} and {file}"
+            if key in keys:
+                both = f"{keys[key].file} and {file}"
                 raise BadInput(f"{folder}: {key}: found in {both}, allowed: in one of them")
-            found[key] = Key(file, value)
-    return found
+            keys[key] = Key(file, value)
+    return keys
 
 
 def merge(below: Any, above: Any) -> Any:
@@ -157,26 +157,26 @@ def runs_of(content: Mapping[str, Any], where: str) -> dict[str, dict[str, Any]]
     parts = lay_parts(declared.parts, where)
     made: dict[str, str] = {}
     runs: dict[str, dict[str, Any]] = {}
-    for template, one in declared.runs.items():
-        for name, uses in choices(template, one, f"{where}: runs.{template}"):
+    for template, run in declared.runs.items():
+        for name, uses in choices(template, run, f"{where}: runs.{template}"):
             if name in made:
-                found = f"found {name} made by {made[name]} and by {template}"
-                raise BadInput(f"{where}: runs: {found}, allowed: every run once")
+                makers = f"{name} made by {made[name]} and by {template}"
+                raise BadInput(f"{where}: runs: found {makers}, allowed: every run once")
             made[name] = template
-            runs[name] = lay_over_parts(one, uses, parts, f"{where}: runs.{name}")
+            runs[name] = lay_over_parts(run, uses, parts, f"{where}: runs.{name}")
     return runs
 
 
-def choices(template: str, one: DeclaredRun, where: str) -> Iterator[tuple[str, list[str]]]:
+def choices(template: str, run: DeclaredRun, where: str) -> Iterator[tuple[str, list[str]]]:
     """Yield the name and the parts of every run of a family; a run that is none is its own family."""
-    require_known(f"{where}.over", one.over, PLACEHOLDER.findall(template) or ["a placeholder of the name"])
-    for text in (template, *one.uses):
-        require_known(f"{where}: {text}", PLACEHOLDER.findall(text), one.over or ["a key of over"])
-    for words in product(*one.over.values()):
-        chosen = dict(zip(one.over, words, strict=True))
+    require_known(f"{where}.over", run.over, PLACEHOLDER.findall(template) or ["a placeholder of the name"])
+    for text in (template, *run.uses):
+        require_known(f"{where}: {text}", PLACEHOLDER.findall(text), run.over or ["a key of over"])
+    for words in product(*run.over.values()):
+        chosen = dict(zip(run.over, words, strict=True))
         name, *uses = (
             PLACEHOLDER.sub(lambda match, chosen=chosen: chosen[match[1]], text)
-            for text in (template, *one.uses)
+            for text in (template, *run.uses)
         )
         yield name, uses
 
@@ -196,17 +196,17 @@ def lay_parts(parts: Mapping[str, Part], where: str) -> dict[str, dict[str, Any]
     return whole
 
 
-def lay_over_parts(one: Part, uses: Iterable[str], parts: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """Config of `one`, laid over the parts it uses; parts that contradict each other are BadInput."""
+def lay_over_parts(part: Part, uses: Iterable[str], parts: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """Config of `part`, laid over the parts it uses; parts that contradict each other are BadInput."""
     uses = list(dict.fromkeys(uses))
     require_known(f"{where}.uses", uses, parts)
     for left, right in combinations(uses, 2):
-        for key, found, other in conflicts(parts[left], parts[right]):
+        for key, value, other in conflicts(parts[left], parts[right]):
             raise BadInput(
-                f"{where}: {key}: found {short_repr(found)} in part {left} and {short_repr(other)} in part "
+                f"{where}: {key}: found {short_repr(value)} in part {left} and {short_repr(other)} in part "
                 f"{right}, allowed: one value in all parts that are used together"
             )
-    return reduce(merge, [*(parts[name] for name in uses), one.model_extra or {}], {})
+    return reduce(merge, [*(parts[name] for name in uses), part.model_extra or {}], {})
 
 
 def conflicts(left: Any, right: Any, at: str = "") -> Iterator[tuple[str, Any, Any]]:
@@ -258,8 +258,8 @@ class Paper(Frozen):
     @field_validator("tables", mode="after")
     @classmethod
     def _lines_of_globs(cls, tables: dict[str, TableSpec], info: ValidationInfo) -> dict[str, TableSpec]:
-        globs = {name: one for name, one in tables.items() if isinstance(one, RunsTable) and one.match}
-        return tables | {name: one.matched(info.data.get("runs", {})) for name, one in globs.items()}
+        globs = {name: spec for name, spec in tables.items() if isinstance(spec, RunsTable) and spec.match}
+        return tables | {name: spec.matched(info.data.get("runs", {})) for name, spec in globs.items()}
 
     @property
     def by(self) -> str:
@@ -268,9 +268,9 @@ class Paper(Frozen):
 
     def showing(self, names: Container[str]) -> "Paper":
         """Return the paper with these tables and figures alone, the runs that they read, and no claims."""
-        tables = {name: one for name, one in self.tables.items() if name in names}
-        figures = {name: one for name, one in self.figures.items() if name in names}
-        read = [one for shown in (*tables.values(), *figures.values()) for one in shown.runs()]
+        tables = {name: table for name, table in self.tables.items() if name in names}
+        figures = {name: figure for name, figure in self.figures.items() if name in names}
+        read = [run for spec in (*tables.values(), *figures.values()) for run in spec.runs()]
         runs = {name: run for name, run in self.runs.items() if name in read}
         return self.model_copy(update={"runs": runs, "tables": tables, "figures": figures, "claims": ()})
 
@@ -285,20 +285,20 @@ def homes(*folders: Path) -> dict[str, Path]:
     A paper that is in two of them is BadInput naming these.
     """
     there = [(path.parent.name, folder) for folder in folders for path in folder.glob("*/paper.yaml")]
-    found: dict[str, Path] = {}
+    by_name: dict[str, Path] = {}
     for name, folder in (*there, *((name, path.parent) for name, path in PAPERS.items())):
-        other = found.setdefault(name, folder)
+        other = by_name.setdefault(name, folder)
         if other.resolve() != folder.resolve():
             raise BadInput(f"papers: found {name} in {other} and in {folder}, allowed: in one of them")
-    return dict(sorted(found.items()))
+    return dict(sorted(by_name.items()))
 
 
 def load_paper(name: str, folder: Path) -> Paper:
     """Read the files of `folder/<name>/`; a table, figure or claim of a run that is not there is BadInput."""
     path = folder / name
     files = read_files(path)
-    content = {key: one.value for key, one in files.items()}
-    where = {key: str(path / one.file) for key, one in files.items()}
+    content = {key: declared.value for key, declared in files.items()}
+    where = {key: str(path / declared.file) for key, declared in files.items()}
 
     whole = {**content, "runs": runs_of(content, where.get("runs", str(path)))}
     paper = parse(Paper.model_validate, whole, lambda key: where.get(str(key[0]) if key else "", str(path)))

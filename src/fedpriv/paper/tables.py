@@ -77,8 +77,8 @@ def full_title(declared: Rendered) -> str:
 def main_of_places(declared: Mapping[str, Rendered]) -> set[str]:
     """Return the names of what stands for a place in the paper: of several for one place the first."""
     first: dict[str, str] = {}
-    for name, one in declared.items():
-        first.setdefault(one.theirs, name)
+    for name, spec in declared.items():
+        first.setdefault(spec.theirs, name)
     return {name for place, name in first.items() if place}
 
 
@@ -259,13 +259,13 @@ class AccuracyTable(TableSpec):
             raise choice_error(f"rows.budgets {of}", row.budgets, allowed)
         for name, column in self.columns.items():
             printed = row.published.get(name)
-            found = printed.model_dump(exclude={"round", "std"}, exclude_none=True) if printed else {}
+            keys = printed.model_dump(exclude={"round", "std"}, exclude_none=True) if printed else {}
             own = column.accountant and not column.within and not row.free
-            wanted = ["value", "epsilon", "delta"] if own else ["value"]
-            if list(found) != wanted and (found or own):
-                raise choice_error(f"rows.published.{name} {of}", found, ", ".join(wanted))
-        printed = [*row.published.values(), *filter(None, [row.baseline])]
-        if large := [one.value for one in printed if one.value > 1 and EVALUATED[self.metric].digits is None]:
+            needs = ["value", "epsilon", "delta"] if own else ["value"]
+            if list(keys) != needs and (keys or own):
+                raise choice_error(f"rows.published.{name} {of}", keys, ", ".join(needs))
+        values = [cell.value for cell in (*row.published.values(), *filter(None, [row.baseline]))]
+        if large := [value for value in values if value > 1 and EVALUATED[self.metric].digits is None]:
             raise choice_error(f"rows.published {of}", large, f"{self.metric} as a fraction, at most 1")
 
     @property
@@ -323,7 +323,7 @@ class Scripted(Rendered):
         except (OSError, SyntaxError, ValueError) as error:
             why = f"{type(error).__name__}: {plain(str(error))}"
             raise BadInput(f"{where}: found {file} ({why}), allowed: a file of Python") from None
-        there = [one.name for one in defined if isinstance(one, ast.FunctionDef)]
+        there = [statement.name for statement in defined if isinstance(statement, ast.FunctionDef)]
         if self.function not in there:
             known = ", ".join(there) or "none is there"
             raise BadInput(f"{where}.function: found {self.function}, allowed: {known} (of {file})")
@@ -376,10 +376,10 @@ class RunColumn(Frozen):
 
     @model_validator(mode="after")
     def _complete(self) -> "RunColumn":
-        given, wanted = [name for name in ("accountant", "within") if getattr(self, name)], COLUMNS[self.name]
-        if given != sorted(wanted):
-            allowed = f"{self.name} with {', '.join(sorted(wanted)) or 'nothing'}"
-            raise choice_error(self.name, given, allowed)
+        keys, needs = [name for name in ("accountant", "within") if getattr(self, name)], COLUMNS[self.name]
+        if keys != sorted(needs):
+            allowed = f"{self.name} with {', '.join(sorted(needs)) or 'nothing'}"
+            raise choice_error(self.name, keys, allowed)
         return self
 
 
@@ -416,8 +416,8 @@ class RunsTable(TableSpec):
 
     def matched(self, runs: Iterable[str]) -> "RunsTable":
         """Return the table of a glob with lines: the reference and those of `runs` that match."""
-        found = [self.reference, *(run for run in runs if fnmatchcase(run, self.match))]
-        lines = tuple(LabelledRun(run=run, label=run) for run in dict.fromkeys(filter(None, found)))
+        names = [self.reference, *(run for run in runs if fnmatchcase(run, self.match))]
+        lines = tuple(LabelledRun(run=run, label=run) for run in dict.fromkeys(filter(None, names)))
         return self.model_copy(update={"lines": lines})
 
     def runs(self) -> Iterator[str]:
@@ -466,7 +466,7 @@ def resolve_tables(tables: Any, defaults: Mapping[str, Mapping[str, Any]]) -> An
         for name, table in tables.items()
     }
     accuracies = [
-        name for name, one in whole.items() if isinstance(one, dict) and one.get("kind") == "accuracy"
+        name for name, table in whole.items() if isinstance(table, dict) and table.get("kind") == "accuracy"
     ]
     for name, table in whole.items():
         if isinstance(table, dict) and isinstance(of := table.get("of"), str):

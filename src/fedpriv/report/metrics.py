@@ -60,14 +60,14 @@ class Metric(NamedTuple):
 
     def sample(self, results: Results, cell: Cell, *arguments: object) -> Sample:
         """Return its numbers by seed, and what they are in words."""
-        found = self.read(results, cell, *arguments)
-        found.kind = found.kind or self.name
-        found.words = found.words or self.words(found)
-        return found
+        measured = self.read(results, cell, *arguments)
+        measured.kind = measured.kind or self.name
+        measured.words = measured.words or self.words(measured)
+        return measured
 
-    def words(self, found: Sample) -> str:
+    def words(self, measured: Sample) -> str:
         """Return the number as a sentence has it, with its unit; of one that was not read, that."""
-        text = self.show(found)
+        text = self.show(measured)
         if self.percent and text == numbers.NONE:
             return f"no {self.name.partition('_')[0]}"
         return self.with_unit(text)
@@ -83,17 +83,17 @@ PERCENT = " %"
 def accuracy(results: Results, cell: Cell, measure: Measure = "last") -> Sample:
     """Return the accuracy within the budgets of a cell, where it has any, else under a measure."""
     drawn = measure == "best_drawn" and not cell.within
-    found = reading.best_drawn(results, cell.run) if drawn else reading.reading(results, cell)
-    return Sample(found["value"])
+    read = reading.best_drawn(results, cell.run) if drawn else reading.reading(results, cell)
+    return Sample(read["value"])
 
 
 def accuracy_within(results: Results, cell: Cell, limit: float, selector: EpsilonSelector) -> Sample:
     """Return the accuracy at the last evaluated round before an ε first exceeds a limit."""
-    found = Sample(reading.reading_within(results, cell.run, (selector, limit))["value"])
-    found.meaning = epsilon_meaning(results, cell, selector)
-    budget = mark_epsilon(f"{limit:g}", found.meaning.get("epsilon_status", ""))
-    found.words = f"{METRICS['accuracy'].words(found)} within ε = {budget}"
-    return found
+    accuracies = Sample(reading.reading_within(results, cell.run, (selector, limit))["value"])
+    accuracies.meaning = epsilon_meaning(results, cell, selector)
+    budget = mark_epsilon(f"{limit:g}", accuracies.meaning.get("epsilon_status", ""))
+    accuracies.words = f"{METRICS['accuracy'].words(accuracies)} within ε = {budget}"
+    return accuracies
 
 
 def published_value(results: Results, cell: Cell) -> Sample:
@@ -108,12 +108,12 @@ def first_round(results: Results, cell: Cell, target: Sample | float) -> Sample:
     """Return the first evaluated round that is at least so accurate; what is never reached takes for ever."""
     read = reading.evaluations(results, cell.run)
     seeds, known = pd.Index(read["seed"].unique()), sample(target).known
-    wanted = known.iloc[:, 0] if isinstance(known, pd.DataFrame) else pd.Series(known, seeds)
-    wanted = wanted.loc[wanted.index.intersection(seeds)]
-    first = read.loc[read["value"] >= read["seed"].map(wanted)].groupby("seed").first()
-    found = first["round"].reindex(wanted.index)
-    words = f"round {numbers.round_range(found)} for {METRICS['accuracy'].words(Sample(wanted))}"
-    return Sample(found.fillna(np.inf), words)
+    targets = known.iloc[:, 0] if isinstance(known, pd.DataFrame) else pd.Series(known, seeds)
+    targets = targets.loc[targets.index.intersection(seeds)]
+    first = read.loc[read["value"] >= read["seed"].map(targets)].groupby("seed").first()
+    rounds = first["round"].reindex(targets.index)
+    words = f"round {numbers.round_range(rounds)} for {METRICS['accuracy'].words(Sample(targets))}"
+    return Sample(rounds.fillna(np.inf), words)
 
 
 def epsilon_meaning(results: Results, cell: Cell, selector: EpsilonSelector) -> Number:
@@ -126,27 +126,27 @@ def ledger_reader(values: Callable[[Results, str, EpsilonSelector], pd.Series]) 
 
     def read(results: Results, cell: Cell, selector: EpsilonSelector) -> Sample:
         there = len(ledger_rows(results, cell.run, selector))
-        found = values(results, cell.run, selector) if there else pd.Series([np.nan])
-        return Sample(found, meaning=epsilon_meaning(results, cell, selector))
+        series = values(results, cell.run, selector) if there else pd.Series([np.nan])
+        return Sample(series, meaning=epsilon_meaning(results, cell, selector))
 
     return read
 
 
 def growth(results: Results, cell: Cell, selector: EpsilonSelector) -> Sample:
     """Return by how much an ε exceeds its value after the first round."""
-    found = ledger_reader(lambda *of: reading.growth(*of).iloc[-1])(results, cell, selector)
-    found.words = f"{numbers.size(found)} ({selector})"
-    return found
+    grown = ledger_reader(lambda *of: reading.growth(*of).iloc[-1])(results, cell, selector)
+    grown.words = f"{numbers.size(grown)} ({selector})"
+    return grown
 
 
 def lower_bound(results: Results, cell: Cell, audit: str, selector: EpsilonSelector) -> Sample:
     """Return the largest lower bound under an ε of all findings of an audit."""
     meant = f"({how_counted(selector)})"
-    found = {
-        seed: [one.lower_bound for one in findings if one.audit == audit and meant in one.about]
-        for seed, findings in results.findings(cell.run).items()
+    bounds = {
+        seed: [finding.lower_bound for finding in some if finding.audit == audit and meant in finding.about]
+        for seed, some in results.findings(cell.run).items()
     }
-    return Sample(pd.Series({seed: max(some, default=np.nan) for seed, some in found.items()}, dtype=float))
+    return Sample(pd.Series({seed: max(some, default=np.nan) for seed, some in bounds.items()}, dtype=float))
 
 
 def run_reader(series: Callable[[Results, str], pd.Series]) -> Callable[..., Sample]:
@@ -159,9 +159,9 @@ def trace_reader(name: str) -> Callable[..., Sample]:
     return run_reader(partial(mean_of_rounds, name=name))
 
 
-def epsilon_text(found: Sample) -> str:
+def epsilon_text(epsilons: Sample) -> str:
     """Return an ε with the mark of its status."""
-    return numbers.epsilon_of_seeds(found, found.meaning.get("epsilon_status", ""))
+    return numbers.epsilon_of_seeds(epsilons, epsilons.meaning.get("epsilon_status", ""))
 
 
 def evaluated_metric(name: str) -> Metric:
@@ -208,10 +208,10 @@ EVERY = (
         epsilon_text,
         lambda results, cell: METRICS[EPSILON].sample(results, cell, cell.within[0].selector),
     ),
-    Metric("delta", "δ", "", lambda one: numbers.delta(one.seeds.iloc[0]), ledger_reader(reading.delta)),
+    Metric("delta", "δ", "", lambda delta: numbers.delta(delta.seeds.iloc[0]), ledger_reader(reading.delta)),
     Metric("growth", "Growth of ε", "", numbers.size, growth, axis="{unit} εₜ − ε₁"),
     Metric("lower_bound", "Lower bound of ε", "", numbers.size, lower_bound),
-    Metric("gamma", "", "γ", lambda one: f"{one.seeds.mean():g}", trace_reader("gamma")),
+    Metric("gamma", "", "γ", lambda gamma: f"{gamma.seeds.mean():g}", trace_reader("gamma")),
     Metric("share_flipped", "", "Bits flipped (%)", numbers.share, trace_reader("share_flipped"), PERCENT),
     upload_metric("numbers_sent", "numbers", numbers.whole_number, run_reader(reading.numbers_sent)),
     upload_metric("clear_values", "in the clear", numbers.whole_number, trace_reader("clear_values")),
@@ -234,7 +234,7 @@ EVERY = (
         "broadcast_noise_std", STD, "broadcast", numbers.three_digits, trace_reader("broadcast_noise_std")
     ),
 )
-METRICS = {one.name: one for one in EVERY}
+METRICS = {metric.name: metric for metric in EVERY}
 
 
 def printed_number(line: Mapping[Any, Any], alone: bool = False) -> str:
@@ -244,19 +244,19 @@ def printed_number(line: Mapping[Any, Any], alone: bool = False) -> str:
     """
     quantity = str(line["quantity"])
     cells = (line.get(name, "") for name in STATISTIC)
-    mean, low, high, seeds = (float("nan" if one == "" else one) for one in cells)
-    found = Interval(mean, low, high, 1 if np.isnan(seeds) or alone else int(seeds))
-    if np.isnan(found.mean):
+    mean, low, high, seeds = (float("nan" if cell == "" else cell) for cell in cells)
+    interval = Interval(mean, low, high, 1 if np.isnan(seeds) or alone else int(seeds))
+    if np.isnan(interval.mean):
         return ""
     metric = quantity if quantity in EVALUATED else quantity.partition("_")[0]
     factor = METRICS[metric].factor if metric in EVALUATED else 1
     if line.get("source") == "published":
-        return f"{factor * found.mean:g}"
+        return f"{factor * interval.mean:g}"
     if is_unstable(line.get("status")):
-        return f"{UNSTABLE} ({factor * found.mean:.1f})"
+        return f"{UNSTABLE} ({factor * interval.mean:.1f})"
     if metric in EVALUATED:
-        return METRICS[metric].show(found)
+        return METRICS[metric].show(interval)
     if quantity == EPSILON:
-        return numbers.epsilon_of_seeds(found, str(line.get("epsilon_status") or line["kind"]))
-    whole = quantity == "round" or found.mean >= 100
-    return numbers.whole_number([found.mean]) if whole else f"{found.mean:.6g}"
+        return numbers.epsilon_of_seeds(interval, str(line.get("epsilon_status") or line["kind"]))
+    whole = quantity == "round" or interval.mean >= 100
+    return numbers.whole_number([interval.mean]) if whole else f"{interval.mean:.6g}"

@@ -90,14 +90,14 @@ def unique(frame: pd.DataFrame, columns: Sequence[str]) -> list[tuple[Any, ...]]
 
 def substitutes_title(runs: pd.DataFrame) -> str:
     """Words that a title adds where substitute data were used."""
-    found = substitutes(runs)
-    return f" [{', '.join(found)}]" if found else ""
+    data = substitutes(runs)
+    return f" [{', '.join(data)}]" if data else ""
 
 
 def substitutes(runs: pd.DataFrame) -> list[str]:
     """Return the data that were used instead of the paper's."""
     pairs = unique(runs, ("data", "substitute_for"))
-    return [f"{name} in place of {wanted}" for name, wanted in pairs if wanted]
+    return [f"{name} in place of {original}" for name, original in pairs if original]
 
 
 def footnotes(results: Results, intervals: bool = True) -> list[str]:
@@ -121,19 +121,19 @@ def footnotes(results: Results, intervals: bool = True) -> list[str]:
 
     # Seeds, what their intervals mean, and those that came to nothing.
     seeds = runs.groupby("run", observed=True)["seed"].nunique()
-    told = [f"Seeds a run: {' to '.join(map(str, sorted({seeds.min(), seeds.max()})))}"]
+    clauses = [f"Seeds a run: {' to '.join(map(str, sorted({seeds.min(), seeds.max()})))}"]
     if intervals:
-        told += [METHOD, "one seed has no interval"] if seeds.min() == 1 else [METHOD]
-    notes.append(f"{'; '.join(told)}. Published numbers are single runs.")
+        clauses += [METHOD, "one seed has no interval"] if seeds.min() == 1 else [METHOD]
+    notes.append(f"{'; '.join(clauses)}. Published numbers are single runs.")
     gone = unique(runs.loc[runs["diverged"] > 0], ("run", "seed", "diverged"))
     if ends := [f"{run} seed {seed} after round {last:,}" for run, seed, last in gone]:
         notes.append(f"Diverged, their weights no longer finite: {'; '.join(ends)}.")
 
     # Whose weights were evaluated, where it was not the server's.
-    configs = [json.loads(config) for config in runs["config"].unique()]
-    evaluations = [config.get("evaluation", {}) for config in configs]
-    of_clients = [(one["stride"], one["drawn"]) for one in evaluations if one.get("models") == "clients"]
-    for stride, drawn in dict.fromkeys(of_clients):
+    evaluations = [json.loads(config).get("evaluation", {}) for config in runs["config"].unique()]
+    of_clients = [evaluation for evaluation in evaluations if evaluation.get("models") == "clients"]
+    pairs = [(evaluation["stride"], evaluation["drawn"]) for evaluation in of_clients]
+    for stride, drawn in dict.fromkeys(pairs):
         part = f"; on one of {stride} test examples" if stride > 1 else ""
         notes.append(
             "Accuracy is the mean over all clients' own weights, which they have after a broadcast"
@@ -142,7 +142,7 @@ def footnotes(results: Results, intervals: bool = True) -> list[str]:
 
     # What an example-level ε is of, and noise that hides nobody.
     noisy = rows_of(runs, *rounds.loc[rounds["instance_noise_multiplier"] > 0, "run"].unique())["config"]
-    if copies := {json.loads(one).get("photos", {}).get("copies", 1) for one in noisy} - {1}:
+    if copies := {json.loads(config).get("photos", {}).get("copies", 1) for config in noisy} - {1}:
         notes.append(f"An example-level ε is for one augmented copy; an image has {few_numbers(copies)}.")
     bare = rounds.loc[nothing_bounded(rounds)]
     if names := sorted(set(bare["run"])):
@@ -176,8 +176,8 @@ def preset_notes(runs: pd.DataFrame, missing: Iterable[str]) -> list[str]:
 def data_names(runs: pd.DataFrame) -> str:
     """Names of the data, and what they stand in for."""
     return "; ".join(
-        name + (f", substitute data for {wanted}" if wanted else "")
-        for name, wanted in unique(runs, ("data", "substitute_for"))
+        name + (f", substitute data for {original}" if original else "")
+        for name, original in unique(runs, ("data", "substitute_for"))
     )
 
 
@@ -208,8 +208,8 @@ def printed_table(
 
     What its runs rest on, and which were not run, stands after the `details` of its own.
     """
-    wanted = dict.fromkeys(declared.runs())
-    used, missing = results.of(*wanted), [run for run in wanted if not results.has(run)]
+    runs = dict.fromkeys(declared.runs())
+    used, missing = results.of(*runs), [run for run in runs if not results.has(run)]
     title = full_title(declared) + substitutes_title(used.runs)
     rests_on = [*details, *footnotes(used), *preset_notes(used.runs, missing)]
     return PrintedTable(
@@ -223,10 +223,10 @@ SHOWN = ("dataset", "rounds")  # settings with a column of their own
 
 def settings_table(results: Results) -> PrintedTable:
     """Return a line a run, with the settings in which it differs; those of all stand below, and machines."""
-    machines = {str(number): one for number, one in enumerate(unique(results.runs, MACHINE), start=1)}
+    machines = {str(number): machine for number, machine in enumerate(unique(results.runs, MACHINE), start=1)}
     settings = {run: flatten(json.loads(config)) for run, config in unique(results.runs, ("run", "config"))}
     shared = shared_settings(list(settings.values()))
-    lines, shown = [], []
+    lines, display = [], []
     for run, config in settings.items():
         of_run = results.of(run)
         first, rounds = of_run.runs.sort_values("seed").iloc[0], of_run.rounds.groupby("seed")
@@ -242,7 +242,7 @@ def settings_table(results: Results) -> PrintedTable:
             "Machine": ", ".join(key for key, machine in machines.items() if machine in made),
             "Set to": settings_text(own),
         }
-        shown.append(words)
+        display.append(words)
         facts = {name: first[name] for name in ("run", "data", "substitute_for")} | {
             "seeds": len(of_run.runs)
         }
@@ -264,7 +264,7 @@ def settings_table(results: Results) -> PrintedTable:
             f"Machine {key}: {settings_text(dict(zip(MACHINE, [*machine, libraries], strict=True)))}."
         )
     title = "What every run was set to, and what it ran on"
-    return PrintedTable("runs", title, pd.DataFrame(lines), pd.DataFrame(shown), notes)
+    return PrintedTable("runs", title, pd.DataFrame(lines), pd.DataFrame(display), notes)
 
 
 def settings_text(settings: Mapping[str, str]) -> str:
@@ -275,4 +275,4 @@ def settings_text(settings: Mapping[str, str]) -> str:
 def shared_settings(settings: Sequence[Mapping[str, str]]) -> dict[str, str]:
     """Return the settings that are in all of `settings`, with the same value."""
     first, *others = settings or [{}]
-    return {key: text for key, text in first.items() if all(one.get(key) == text for one in others)}
+    return {key: text for key, text in first.items() if all(other.get(key) == text for other in others)}

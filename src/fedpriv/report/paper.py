@@ -34,11 +34,11 @@ def write_tables(folder: Path, paper: Paper, judged: bool = True) -> None:
 
 def details(tables: Sequence[PrintedTable]) -> str:
     """Text to read before believing the tables of a paper; what all of them rest on stands first."""
-    shared = [
-        note for note in (tables[0].details if tables else ()) if all(note in one.details for one in tables)
-    ]
+    first = tables[0].details if tables else ()
+    shared = [note for note in first if all(note in table.details for table in tables)]
     sections = {"All tables": shared} | {
-        f"{one.name}: {one.title}": [note for note in one.details if note not in shared] for one in tables
+        f"{table.name}: {table.title}": [note for note in table.details if note not in shared]
+        for table in tables
     }
     blocks = ["# What the tables rest on"]
     for heading, notes in sections.items():

@@ -27,13 +27,13 @@ def evaluations(results: Results, run: str, metric: str = "accuracy", drawn: boo
     values = rounds[f"test_{metric}"]
     if drawn:
         values = rounds["test_accuracy_drawn"].fillna(values)
-    found = rounds[["seed", "round"]].assign(value=values).dropna()
-    return found.sort_values(["seed", "round"], ignore_index=True)
+    evaluated = rounds[["seed", "round"]].assign(value=values).dropna()
+    return evaluated.sort_values(["seed", "round"], ignore_index=True)
 
 
-def by_round(found: pd.DataFrame) -> pd.DataFrame:
+def by_round(evaluated: pd.DataFrame) -> pd.DataFrame:
     """Lay out evaluated values with a row a round and a column a seed."""
-    return found.pivot(index="round", columns="seed", values="value")
+    return evaluated.pivot(index="round", columns="seed", values="value")
 
 
 def ledger_rows(results: Results, run: str, selector: EpsilonSelector) -> pd.DataFrame:
@@ -90,13 +90,13 @@ def with_divergence(
 
     Where a budget ended before that, by seed at round `until`, it is read as it was then.
     """
-    found = read.filter(READING)
+    read = read.filter(READING)
     ends = divergence_rounds(results, run)
     if until is not None:
         ends = ends.loc[ends <= until.reindex(ends.index)]
-    found = found.reindex(found.index.union(ends.index))
-    found.loc[ends.index, "round"], found.loc[ends.index, "value"] = ends, DIVERGED
-    return found
+    read = read.reindex(read.index.union(ends.index))
+    read.loc[ends.index, "round"], read.loc[ends.index, "value"] = ends, DIVERGED
+    return read
 
 
 def divergence_rounds(results: Results, run: str) -> pd.Series:

@@ -58,9 +58,9 @@ LATEX = {
     INDENT: r"\enspace{}",
 }
 # As they stand, in the fonts that LaTeX begins with: signs, and Latin letters with an accent but an ogonek.
-ACCENTED = {chr(one) for one in range(0xC0, 0x180) if len(unicodedata.normalize("NFD", chr(one))) == 2}
+ACCENTED = {chr(code) for code in range(0xC0, 0x180) if len(unicodedata.normalize("NFD", chr(code))) == 2}
 KNOWN = {*"ßæÆøØœŒłŁ“”‘’¿¡§¶©£"} | ACCENTED - {*"ĄąĘęĮįŲų"}
-LIGATURES = {"''"} | {one + other for one in "-–—" for other in "-–—"}  # LaTeX makes one sign of the two
+LIGATURES = {"''"} | {left + right for left in "-–—" for right in "-–—"}  # LaTeX makes one sign of the two
 SCRIPTS = {
     "^": str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789"),
     "_": str.maketrans("₋₀₁₂₃₄₅₆₇₈₉", "-0123456789"),
@@ -102,8 +102,8 @@ def escape_latex(text: str) -> str:
     What LaTeX has no letter for in the fonts that it begins with is spelt as Python does.
     """
     line = unicodedata.normalize("NFC", visible(text))
-    letters = ("{}" * (one + other in LIGATURES) + latex_letter(other) for one, other in pairwise(f" {line}"))
-    escaped = "".join(letters)
+    pairs = pairwise(f" {line}")
+    escaped = "".join("{}" * (left + right in LIGATURES) + latex_letter(right) for left, right in pairs)
     for sign, digits in SCRIPTS.items():
         some = f"[{''.join(map(chr, digits))}]+"
         escaped = re.sub(some, lambda it, sign=sign, of=digits: f"${sign}{{{it[0].translate(of)}}}$", escaped)
@@ -179,18 +179,17 @@ def write_table_files(table: PrintedTable, stem: Path) -> list[Path]:
 
 def as_json(table: PrintedTable) -> str:
     """Return the text of a table for programs: the page, the terminal and the documentation print it."""
-    blocks = [{"columns": list(one.columns), "rows": one.to_numpy().tolist()} for one in table.blocks]
+    blocks = [{"columns": list(block.columns), "rows": block.to_numpy().tolist()} for block in table.blocks]
     texts = {name: list(getattr(table, name)) for name in ("notes", "items", "details")}
     words = {name: getattr(table, name) for name in ("title", "place", "main", "caption")}
-    found = {**words, "blocks": blocks, **texts}
-    return json.dumps(found, ensure_ascii=False, indent=1) + "\n"
+    content = {**words, "blocks": blocks, **texts}
+    return json.dumps(content, ensure_ascii=False, indent=1) + "\n"
 
 
 def read_texts(path: Path) -> dict[str, Any]:
     """Read the texts beside a table or figure; a missing or damaged file is BadInput that names it."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-        return dict(found)
+        return dict(json.loads(path.read_text(encoding="utf-8")))
     except FileNotFoundError:
         raise BadInput(f"{path}: found no such file, allowed: a table or figure that was built") from None
     except (OSError, ValueError, TypeError) as error:
@@ -199,11 +198,12 @@ def read_texts(path: Path) -> dict[str, Any]:
 
 def read_table(path: Path) -> PrintedTable:
     """Read what `as_json` has written, all but the numbers; any other file is BadInput naming it."""
-    found = read_texts(path)
+    texts = read_texts(path)
     try:
-        blocks = [pd.DataFrame(one["rows"], columns=one["columns"], dtype=str) for one in found.pop("blocks")]
-        parts = dict(zip(("display", "ours"), blocks, strict=False))
-        return PrintedTable(name=path.stem, tidy=pd.DataFrame(), **parts, **found)
+        blocks = texts.pop("blocks")
+        frames = [pd.DataFrame(block["rows"], columns=block["columns"], dtype=str) for block in blocks]
+        parts = dict(zip(("display", "ours"), frames, strict=False))
+        return PrintedTable(name=path.stem, tidy=pd.DataFrame(), **parts, **texts)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise BadInput(f"{path}: found no table ({error}), allowed: what the workflow writes") from None
 
@@ -219,7 +219,7 @@ def grids(table: PrintedTable) -> list[str]:
         escape_frame(block, escape_markdown).to_markdown(index=False, disable_numparse=True)
         for block in table.blocks
     )
-    return [first, *(part for one in ours for part in (OURS, one))]
+    return [first, *(part for grid in ours for part in (OURS, grid))]
 
 
 def markdown(table: PrintedTable) -> str:
@@ -249,20 +249,20 @@ def latex(table: PrintedTable) -> str:
 
 def tabular(block: pd.DataFrame, cells: str) -> str:
     """Return one block with booktabs rules; headings are broken where that makes their columns narrower."""
-    shown = escape_frame(block, escape_latex)
+    escaped = escape_frame(block, escape_latex)
     heads = [escape_latex(block.columns[0])]
     for name in block.columns[1:]:
         least = max(map(len, (*name.split(" "), *block[name])))
         heads.append(r" \\ ".join(map(escape_latex, wrap(name, least, break_long_words=False))))
     lines = [" & ".join([heads[0], *(rf"\shortstack[r]{{{head}}}" for head in heads[1:])]) + r" \\ \midrule"]
-    for number, (first, *others) in enumerate(shown.itertuples(index=False)):
+    for number, (first, *others) in enumerate(escaped.itertuples(index=False)):
         if number and not first.startswith(LATEX[INDENT]):
             lines.append(r"\addlinespace[2pt]")
         if len(str(block.iloc[number, 0])) > LONG:  # on a line of its own
             lines.append(rf"\multicolumn{{{len(heads)}}}{{@{{}}l}}{{{first}}} \\")
             first = LATEX[INDENT] + cells
-        lines.append(" & ".join((first, *(one.replace(" $\\pm$ ", r"\,$\pm$\,") for one in others))) + r" \\")
-    form = f"@{{}}l{'r' * (shown.shape[1] - 1)}@{{}}"
+        lines.append(" & ".join((first, *(tex.replace(" $\\pm$ ", r"\,$\pm$\,") for tex in others))) + r" \\")
+    form = f"@{{}}l{'r' * (escaped.shape[1] - 1)}@{{}}"
     return "\n".join([rf"\begin{{tabular}}{{{form}}}", r"\toprule", *lines, r"\bottomrule", r"\end{tabular}"])
 
 
@@ -276,7 +276,7 @@ def fragment(table: PrintedTable) -> str:
     ]
     body = IN_A_NAME.sub("<wbr>", f"\n<p>{OURS}</p>\n".join(blocks)).replace("<th>", '<th scope="col">')
     notes = "\n".join(f"<p>{escape_html(note)}</p>" for note in table.notes)
-    details = "\n".join(f"<li>{escape_html(one)}</li>" for one in table.details)
+    details = "\n".join(f"<li>{escape_html(detail)}</li>" for detail in table.details)
     caption = f"<p>{escape_html(table.caption)}</p>\n" if table.caption else ""
     return (
         f"<figcaption>{escape_html(table.title)}</figcaption>\n{caption}"

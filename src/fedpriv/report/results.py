@@ -33,13 +33,13 @@ def config_of(results: Results, run: str) -> dict[str, Any]:
 
 def flatten(config: Mapping[str, Any], above: str = "") -> dict[str, str]:
     """Return dotted path -> value, as text."""
-    found = {}
+    texts = {}
     for key, value in config.items():
         path = f"{above}{key}"
-        found |= (
+        texts |= (
             flatten(value, f"{path}.") if isinstance(value, dict) else {path: json.dumps(value).strip('"')}
         )
-    return found
+    return texts
 
 
 OF_RUN = {
@@ -112,9 +112,9 @@ def collect(
         rounds.append(trace)
         epsilons.append(ledger.assign(**of_run))
     columns = {name: np.concatenate([trace[name] for trace in rounds]) for name in ROUNDS}
-    found = {"runs": pd.DataFrame(runs), "rounds": pd.DataFrame(columns), "epsilons": pd.concat(epsilons)}
+    tables = {"runs": pd.DataFrame(runs), "rounds": pd.DataFrame(columns), "epsilons": pd.concat(epsilons)}
     for name, schema in SCHEMAS.items():
-        parquet.save_frame(found[name].astype(schema)[list(schema)], folder / f"{name}.parquet")
+        parquet.save_frame(tables[name].astype(schema)[list(schema)], folder / f"{name}.parquet")
     return folder
 
 
@@ -157,10 +157,10 @@ class Results:
     epsilons: pd.DataFrame
     audited: Path
 
-    def of(self, *runs: str) -> Results:
+    def of(self, *names: str) -> Results:
         """Return the results of some runs; whoever reads one table of them asks `rows_of` that table."""
-        found, rounds, epsilons = (rows_of(one, *runs) for one in (self.runs, self.rounds, self.epsilons))
-        return Results(found, rounds, epsilons, self.audited)
+        runs, rounds, epsilons = (rows_of(table, *names) for table in (self.runs, self.rounds, self.epsilons))
+        return Results(runs, rounds, epsilons, self.audited)
 
     def has(self, run: str) -> bool:
         """Return True where `run` was run."""
@@ -171,7 +171,7 @@ class Results:
         return rows_of(self.runs, run)[name].iloc[0]
 
     @cached_property
-    def found(self) -> dict[tuple[str, int], list[Finding]]:
+    def all_findings(self) -> dict[tuple[str, int], list[Finding]]:
         """Findings of audits, by run and seed."""
         return load_findings(self.audited)
 
@@ -181,12 +181,12 @@ class Results:
         keys = ["run", *SELECTOR_COLUMNS]
         order = np.lexsort((self.epsilons["round"], self.epsilons["seed"]))
         groups: Any = self.epsilons[keys].iloc[order].groupby(keys, observed=True, sort=False).indices
-        return {key: order[found] for key, found in groups.items()}
+        return {key: order[places] for key, places in groups.items()}
 
     def findings(self, run: str) -> dict[int, list[Finding]]:
         """Return by seed what audits found about `run`, in their order."""
         seeds = sorted(rows_of(self.runs, run)["seed"])
-        return {seed: self.found.get((run, seed), []) for seed in seeds}
+        return {seed: self.all_findings.get((run, seed), []) for seed in seeds}
 
 
 def rows_of(table: pd.DataFrame, *runs: str) -> pd.DataFrame:
@@ -218,5 +218,5 @@ def to_categories(tables: Mapping[str, pd.DataFrame], audited: Path) -> Results:
         name: {column: "category" if dtype == "str" else dtype for column, dtype in schema.items()}
         for name, schema in SCHEMAS.items()
     }
-    found = {name: tables[name].astype(dtypes[name] | {"run": run}) for name in SCHEMAS}
-    return Results(audited=audited, **found)
+    frames = {name: tables[name].astype(dtypes[name] | {"run": run}) for name in SCHEMAS}
+    return Results(audited=audited, **frames)

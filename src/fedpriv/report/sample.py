@@ -105,15 +105,15 @@ def sample(number: Sample | float) -> Sample:
 
 def pair_by_seed(of: Operation, left: Values, right: Values) -> Values:
     """Combine two numbers by the seeds of both; one column goes with each of several."""
-    frames = [one for one in (left, right) if isinstance(one, pd.DataFrame)]
+    frames = [side for side in (left, right) if isinstance(side, pd.DataFrame)]
     seeds = reduce(pd.Index.intersection, (frame.index for frame in frames)) if frames else []
     sides = [
-        one.loc[seeds].to_numpy() if isinstance(one, pd.DataFrame) else np.float64(one)
-        for one in (left, right)
+        side.loc[seeds].to_numpy() if isinstance(side, pd.DataFrame) else np.float64(side)
+        for side in (left, right)
     ]
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-        found = of(*sides)
-    return pd.DataFrame(found, index=seeds) if frames else float(found)
+        values = of(*sides)
+    return pd.DataFrame(values, index=seeds) if frames else float(values)
 
 
 def combine(of: Operation, left: Sample, right: Sample) -> Sample:
@@ -122,21 +122,21 @@ def combine(of: Operation, left: Sample, right: Sample) -> Sample:
         points = Sample(pair_by_seed(of, left.measured, right.measured))
         whole = f"{100 * points.seeds.iloc[0]:.0f}".replace("-", "−")
         words = numbers.percent(points) if left.kind == ACCURACY else whole
-        found = Sample(pair_by_seed(of, left.values, right.values), words, GAIN)
+        combination = Sample(pair_by_seed(of, left.values, right.values), words, GAIN)
     else:
         kept = left if left.words else right
-        found = Sample(pair_by_seed(of, left.known, right.known), kept.words, kept.kind)
-        found.measured = kept.measured
+        combination = Sample(pair_by_seed(of, left.known, right.known), kept.words, kept.kind)
+        combination.measured = kept.measured
         if left.words and right.words:
-            ratio = numbers.three_digits(np.ravel(found.values)).replace("inf", "∞")
-            found.words, found.kind = f"{left.words} against {right.words}, ratio {ratio}", ""
-    found.sides = left, right
-    return found
+            ratio = numbers.three_digits(np.ravel(combination.values)).replace("inf", "∞")
+            combination.words, combination.kind = f"{left.words} against {right.words}, ratio {ratio}", ""
+    combination.sides = left, right
+    return combination
 
 
 def join_comparisons(samples: Iterable[Sample], words: str) -> Sample:
     """Return several comparisons as one statement, of the seeds that all have."""
-    columns = [one.values if isinstance(one.values, pd.DataFrame) else one.seeds for one in samples]
+    columns = [part.values if isinstance(part.values, pd.DataFrame) else part.seeds for part in samples]
     frame = pd.concat(columns, axis="columns", join="inner")
     return Sample(frame.set_axis(range(frame.shape[1]), axis="columns"), words)
 
@@ -156,25 +156,25 @@ class Compared(NamedTuple):
             # What nothing closes is not closed by a missing number either; of two infinite ones NaN.
             return np.where(np.isposinf(right) & np.isnan(left), -np.inf, left - right)
 
-        margins = pair_by_seed(further, self.left.known, self.right.known)
-        found = np.atleast_1d(np.asarray(margins, dtype=float))
-        found = found[:, 0] if found.ndim == 2 and found.shape[1] == 1 else found
-        return found if self.at_least else -found
+        values = pair_by_seed(further, self.left.known, self.right.known)
+        margins = np.atleast_1d(np.asarray(values, dtype=float))
+        margins = margins[:, 0] if margins.ndim == 2 and margins.shape[1] == 1 else margins
+        return margins if self.at_least else -margins
 
     @property
     def seeds(self) -> pd.DataFrame:
         """The measured numbers of both sides, by seed; of accuracies also the gain, a fraction."""
         sides: dict[str, Any] = {
-            name: one.measured.iloc[:, 0] if isinstance(one.measured, pd.DataFrame) else one.measured
-            for name, one in (("left", self.left), ("right", self.right))
-            if one.words
+            name: side.measured.iloc[:, 0] if isinstance(side.measured, pd.DataFrame) else side.measured
+            for name, side in (("left", self.left), ("right", self.right))
+            if side.words
         }
-        several = any(isinstance(one, pd.Series) for one in sides.values())
-        found = pd.DataFrame(sides, index=None if several else [0]).reindex(columns=["left", "right"])
-        found = found.rename_axis("seed").reset_index()
+        several = any(isinstance(side, pd.Series) for side in sides.values())
+        frame = pd.DataFrame(sides, index=None if several else [0]).reindex(columns=["left", "right"])
+        frame = frame.rename_axis("seed").reset_index()
         kinds = self.left.kind, self.right.kind
-        gain = found["left"] - found["right"] if kinds == (ACCURACY, ACCURACY) else np.nan
-        return found.assign(gain=found["left"] if GAIN in kinds[:1] else gain)
+        gain = frame["left"] - frame["right"] if kinds == (ACCURACY, ACCURACY) else np.nan
+        return frame.assign(gain=frame["left"] if GAIN in kinds[:1] else gain)
 
     @property
     def words(self) -> str:

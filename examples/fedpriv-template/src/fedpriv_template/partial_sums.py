@@ -48,9 +48,8 @@ def curves(view: View, delta: float) -> list[Curve]:
     """Return ε after every round of clients that may come in each: all partial sums are one Gaussian."""
     rounds = np.arange(1, len(view.counts) + 1)
     moved = np.sqrt(np.cumsum(rounds**2.0))
-    epsilon = np.array(
-        [guaranteed_epsilon(one, delta) for one in (moved / view.facts["prefix_multiplier"]).tolist()]
-    )
+    ratios = (moved / view.facts["prefix_multiplier"]).tolist()
+    epsilon = np.array([guaranteed_epsilon(mu, delta) for mu in ratios])
     return [view.curve(epsilon, np.full(len(rounds), np.nan), "prefix", "C")]
 
 

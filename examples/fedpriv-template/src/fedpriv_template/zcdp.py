@@ -23,12 +23,12 @@ def curves(view: View, delta: float) -> list[Curve]:
     some probability pays no more than who is always there, so that this holds under every sampling law.
     From a cohort of fixed size nobody can be taken away, only replaced.
     """
-    found = []
+    curves = []
     for sensitivity in ("2C",) if view.law == "fixed" else view.relations:
         with np.errstate(divide="ignore"):
-            cost = 0.5 / np.square([one.multiplier(sensitivity) for one in view.mechanisms])
+            cost = 0.5 / np.square([mechanism.multiplier(sensitivity) for mechanism in view.mechanisms])
         rho = view.running(cost)
-        found.append(
+        curves.append(
             Curve(
                 rho + 2 * np.sqrt(rho * np.log(1 / delta)),
                 np.full(len(rho), np.nan),
@@ -38,7 +38,7 @@ def curves(view: View, delta: float) -> list[Curve]:
                 violation=view.violation_at(sensitivity),
             )
         )
-    return found
+    return curves
 
 
 ZCDP = Accountant(curves)

@@ -41,7 +41,7 @@ def write_figure(results: Results, declared: FigureSpec, stem: Path) -> list[Pat
     Each is written whole or not at all; the same results give the same bytes.
     """
     figure = draw_figure(results, declared)
-    marks = legend(*(one.get_text() for one in figure.findobj(Text)))
+    marks = legend(*(text.get_text() for text in figure.findobj(Text)))
     words = f"{caption(results, declared)} {marks}{'.' * bool(marks)}".strip()
     content = notes.content(results, declared, words)
     data = json.dumps(content, ensure_ascii=False, indent=1, sort_keys=True) + "\n"

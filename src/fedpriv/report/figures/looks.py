@@ -61,7 +61,7 @@ def of_curves(declared: LinesFigure) -> list[dict[str, Any]]:
     accountants = [selector.accountant for selector in declared.accountants.values()] or [""]
     if len(declared.lines) > 1:  # a colour tells runs apart, not accountants
         accountants = [""] * len(accountants)
-    return looks(curve_meaning(label, one) for label in declared.lines.values() for one in accountants)
+    return looks(curve_meaning(label, name) for label in declared.lines.values() for name in accountants)
 
 
 def looks(meanings: Iterable[str]) -> list[dict[str, Any]]:
@@ -74,13 +74,13 @@ def looks(meanings: Iterable[str]) -> list[dict[str, Any]]:
     left = cycle({look["color"]: look for look in LOOKS.values() if look["color"] not in used}.values())
     known = {name: LOOKS.get(name) or next(left) for name in dict.fromkeys(names)}
     seen: Counter[str] = Counter()
-    found = []
+    styles = []
     for name in names:
         nth, seen[name] = seen[name], seen[name] + 1
-        found.append(known[name] | {"fillstyle": FILLS[nth % 4]})
+        styles.append(known[name] | {"fillstyle": FILLS[nth % 4]})
         if len(known) < len(names):
-            found[-1]["linestyle"] = DASHES[nth % 4]
-    return found
+            styles[-1]["linestyle"] = DASHES[nth % 4]
+    return styles
 
 
 WIDE = 18  # letters of a line of a label at the end of a curve
@@ -180,21 +180,21 @@ def separate(middles: Sequence[float] | np.ndarray, sizes: Sequence[float], top:
     """Return the middles of labels that do not overlap, between 0 and `top`, in the order given."""
     moved, order = np.array(middles, dtype=float), np.argsort(middles, kind="stable")
     floor, ceiling = 0.0, top
-    for one in order:
-        moved[one] = max(moved[one], floor + sizes[one] / 2)
-        floor = moved[one] + sizes[one] / 2
-    for one in order[::-1]:
-        moved[one] = min(moved[one], ceiling - sizes[one] / 2)
-        ceiling = moved[one] - sizes[one] / 2
+    for label in order:
+        moved[label] = max(moved[label], floor + sizes[label] / 2)
+        floor = moved[label] + sizes[label] / 2
+    for label in order[::-1]:
+        moved[label] = min(moved[label], ceiling - sizes[label] / 2)
+        ceiling = moved[label] - sizes[label] / 2
     return moved
 
 
 def points(axes: Axes) -> list[Bbox]:
     """Boxes of the points that stand by themselves: published, read off, measured."""
-    found = []
+    boxes = []
     for line in axes.get_lines():
         if line.get_linestyle() == "None":
             half = (line.get_markersize() + line.get_markeredgewidth()) / 2 * axes.figure.dpi / 72
             places = line.get_transform().transform(line.get_xydata())
-            found += [Bbox([place - half, place + half]) for place in places if axes.bbox.contains(*place)]
-    return found
+            boxes += [Bbox([place - half, place + half]) for place in places if axes.bbox.contains(*place)]
+    return boxes

@@ -63,7 +63,7 @@ def curve_rows(results: Results, curve: DrawnRun) -> pd.DataFrame:
 
 def meanings(results: Results, parts: Iterable[AxesPair]) -> list[str]:
     """Say for every ε that is drawn whom it protects, at which δ, and how it was counted."""
-    found: dict[str, list[str]] = {}
+    sentences: dict[str, list[str]] = {}
     for part in parts:
         labels: dict[str, list[str]] = {}
         for curve in part.read:
@@ -72,5 +72,5 @@ def meanings(results: Results, parts: Iterable[AxesPair]) -> list[str]:
                 label = curve.label if own_words else f"{curve.label} ({curve.selector})"
                 labels.setdefault(meaning_text(means), []).append(label)
         for words, some in labels.items():
-            found.setdefault(f"{'; '.join(some)}: {words}.", []).append(part.title)
-    return [": ".join(filter(None, ("; ".join(titles), sentence))) for sentence, titles in found.items()]
+            sentences.setdefault(f"{'; '.join(some)}: {words}.", []).append(part.title)
+    return [": ".join(filter(None, ("; ".join(titles), sentence))) for sentence, titles in sentences.items()]

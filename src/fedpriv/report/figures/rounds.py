@@ -56,8 +56,8 @@ def draw_rounds(axes: Axes, results: Results, declared: RoundsFigure, part: Axes
     meant = [
         meaning(ledger_rows(results, curve.run, curve.counted)) for curve in part.curves if curve.selector
     ]
-    units = sorted({str(one["unit"]) for one in meant if one})
-    unit = " and ".join(LEVELS.get(one, one) for one in units).capitalize()
+    units = sorted({str(means["unit"]) for means in meant if means})
+    unit = " and ".join(LEVELS.get(unit, unit) for unit in units).capitalize()
     name = METRICS["accuracy" if declared.quantity in PERCENT else declared.quantity].axis
     axes.set(xlabel="Round", ylabel=name.format(unit=unit).strip(), xlim=(0, 1.02 * axes.dataLim.xmax))
     axes.xaxis.set_major_locator(MaxNLocator(5, integer=True, steps=(1, 2, 5, 10)))
@@ -76,16 +76,16 @@ def delta_text(results: Results, part: AxesPair) -> str:
     each = [
         ledger_rows(results, curve.run, curve.selector)["delta"] for curve in part.curves if curve.selector
     ]
-    found = set().union(*each)
-    return f"δ = {delta(found.pop())}" if len(found) == 1 else ""
+    deltas = set().union(*each)
+    return f"δ = {delta(deltas.pop())}" if len(deltas) == 1 else ""
 
 
-def zoom(axes: Axes, shown: Sequence[float]) -> None:
+def zoom(axes: Axes, seen: Sequence[float]) -> None:
     """Let an axis of accuracies begin below the least that is to be seen, not at 0."""
-    least = min(shown)
+    least = min(seen)
     step = next(step for step in FINER if step * 5 >= 100 - least or step == FINER[-1])
     low = max(0.0, step * np.floor((least - 0.2 * step) / step))
-    high = min(100.0, step * np.ceil((max(shown) + 0.4 * step) / step))
+    high = min(100.0, step * np.ceil((max(seen) + 0.4 * step) / step))
     axes.set_ylim(low - 0.02 * (high - low), high + 0.02 * (high - low))
     axes.yaxis.set_major_locator(MultipleLocator(step))
 
@@ -101,13 +101,13 @@ def marks(axes: Axes, results: Results, part: AxesPair, ends: Sequence[float]) -
     read_off: list[float] = []
     dot: dict[str, Any] = {"marker": "o", "linestyle": "none"}
     for curve, epsilon in part.budgets:
-        found = reading_within(results, curve.run, (curve.counted, epsilon))
-        if found.empty or not np.isfinite(found.to_numpy(dtype=float)).all():
+        read = reading_within(results, curve.run, (curve.counted, epsilon))
+        if read.empty or not np.isfinite(read.to_numpy(dtype=float)).all():
             continue
-        at, height = float(found["round"].mean()), 100 * float(found["value"].mean())
+        at, height = float(read["round"].mean()), 100 * float(read["value"].mean())
         spent_at_most = mark_epsilon(f"{epsilon:g}", status_of(results, curve.run, curve.counted))
         text, places[curve.label] = escape_figure(f"{curve.label}, ε = {spent_at_most}"), at
-        if instability(results, curve.run, found):  # an axis that shows it would show nothing else
+        if instability(results, curve.run, read):  # an axis that shows it would show nothing else
             text, height = f"{text}:\nunstable", 100 * part.published.get(curve.label, 0.0)
         else:
             axes.plot(at, height, **dot, color=color_of(curve.label), markersize=4, zorder=5)

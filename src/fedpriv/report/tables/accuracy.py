@@ -94,13 +94,13 @@ def accuracy_table(results: Results, declared: AccuracyTable, name: str) -> Prin
     theirs, ours = blocks(declared, cells)
     used = results.of(*declared.runs())
     selectors = [selector for column in declared.columns.values() for selector in column.by_unit().values()]
-    baselines = {one.row.key: one for one in cells if one.column == BASELINE}
+    baselines = {place.row.key: place for place in cells if place.column == BASELINE}
     lines = [
-        {"row": one.row.key, "column": one.column, **line}
-        for one in cells
+        {"row": place.row.key, "column": place.column, **line}
+        for place in cells
         for line in (
-            *published_lines(declared, one, baselines.get(one.row.key)),
-            *reproduced_lines(declared, one),
+            *published_lines(declared, place, baselines.get(place.row.key)),
+            *reproduced_lines(declared, place),
         )
     ]
     return PrintedTable(
@@ -134,7 +134,7 @@ def read_cell(results: Results, declared: AccuracyTable, row: Row, column: str) 
         delta = rows["delta"].iloc[0] if len(rows) else budget.delta
         spent.append(Spent(budget.unit, epsilons, way | meaning(rows), delta))
     state = NO_ROUND if any(read["value"].isna()) else OK
-    if not all("epsilon_status" in one.meaning for one in spent):
+    if not all("epsilon_status" in spending.meaning for spending in spent):
         state = "no such ε in the ledger"
     if read.empty:
         state = "not measured"
@@ -153,14 +153,14 @@ def ways_of_counting(cell: Cell) -> list[Number]:
     ]
 
 
-def published_lines(declared: AccuracyTable, one: ReadCell, baseline: ReadCell | None) -> Iterator[Number]:
+def published_lines(declared: AccuracyTable, place: ReadCell, baseline: ReadCell | None) -> Iterator[Number]:
     """Yield what the paper prints in one cell, with the verdict; `baseline` is that of its row."""
-    cell, metric = one.cell, declared.metric
+    cell, metric = place.cell, declared.metric
     if cell.published is None:
         return
-    key, ways = {"source": "published", "clients": one.row.clients}, ways_of_counting(cell)
+    key, ways = {"source": "published", "clients": place.row.clients}, ways_of_counting(cell)
     alone = key | (ways[0] if len(ways) == 1 else {})  # several ε have lines of their own
-    verdict = cell_verdict(declared, one, baseline)
+    verdict = cell_verdict(declared, place, baseline)
     yield alone | {"quantity": metric, "value": cell.published, "verdict": verdict}
     if cell.published_std:
         yield alone | {"quantity": f"{metric}_std", "value": cell.published_std}
@@ -171,21 +171,21 @@ def published_lines(declared: AccuracyTable, one: ReadCell, baseline: ReadCell |
         yield key | way | {"quantity": "delta", "value": budget.delta}
 
 
-def reproduced_lines(declared: AccuracyTable, one: ReadCell) -> Iterator[Number]:
+def reproduced_lines(declared: AccuracyTable, place: ReadCell) -> Iterator[Number]:
     """Yield what was measured for one cell: the metric, the round, and what had been spent by then."""
-    key: Number = {"source": "reproduced", "run": one.cell.run, "status": one.status, **one.facts}
-    ways = [spent.meaning for spent in one.spent] if one.ran else ways_of_counting(one.cell)
-    alone = key | (ways[0] if len(one.cell.within) == 1 else {})
-    if not one.ran:
+    key: Number = {"source": "reproduced", "run": place.cell.run, "status": place.status, **place.facts}
+    ways = [spent.meaning for spent in place.spent] if place.ran else ways_of_counting(place.cell)
+    alone = key | (ways[0] if len(place.cell.within) == 1 else {})
+    if not place.ran:
         yield alone | {"quantity": declared.metric}
         return
-    value = {"quantity": declared.metric, "sample": one.read["value"], "status": one.unstable or one.status}
-    yield alone | value
-    yield alone | {"quantity": "round", "sample": one.read["round"]}
-    for spent in one.spent:
+    value = {"sample": place.read["value"], "status": place.unstable or place.status}
+    yield alone | {"quantity": declared.metric} | value
+    yield alone | {"quantity": "round", "sample": place.read["round"]}
+    for spent in place.spent:
         known, epsilons = key | spent.meaning, spent.epsilons
         yield known | {"quantity": "epsilon", "sample": epsilons}
-        if spent.level not in one.cell.free:
+        if spent.level not in place.cell.free:
             yield known | {"quantity": "delta", "sample": epsilons * 0 + spent.delta}
             yield known | {"quantity": "attacker_accuracy", "sample": epsilons.map(attacker_accuracy)}
 
@@ -223,13 +223,13 @@ def seed_lines(name: str, metric: str, cells: Iterable[ReadCell]) -> pd.DataFram
     diverged has -inf.
     """
     first, frames = ["table", "row", "column", "run", "seed", "round", metric], []
-    for one in (one for one in cells if one.ran):
-        frame = one.read.rename(columns={"value": metric})
-        for spent in one.spent:
+    for place in (place for place in cells if place.ran):
+        frame = place.read.rename(columns={"value": metric})
+        for spent in place.spent:
             named = "_".join(filter(None, ("epsilon", spent.level)))
             state = spent.meaning.get("epsilon_status", "")
             frame = frame.assign(**{named: spent.epsilons, f"{named}_status": state})
-        key = {"table": name, "row": one.row.key, "column": one.column, "run": one.cell.run}
+        key = {"table": name, "row": place.row.key, "column": place.column, "run": place.cell.run}
         frames.append(frame.rename_axis("seed").reset_index().assign(**key))
     every = pd.concat(frames) if frames else pd.DataFrame(columns=first)
     return every.astype({"round": "Int64"})[[*first, *every.columns.drop(first)]]
@@ -241,10 +241,10 @@ def blocks(declared: AccuracyTable, cells: Sequence[ReadCell]) -> tuple[pd.DataF
     A row is its accuracies, what each cost, and the round where the paper says one. A row of which
     nothing was run is left out, unless there is no other.
     """
-    ran = {one.row.key for one in cells if one.ran}
-    printed = {one.column for one in cells if one.cell.published is not None}
+    ran = {place.row.key for place in cells if place.ran}
+    printed = {place.column for place in cells if place.cell.published is not None}
     rows = [row for row in declared.rows if row.key in ran or not ran]
-    by_row = {row.key: [one for one in cells if one.row.key == row.key] for row in rows}
+    by_row = {row.key: [place for place in cells if place.row.key == row.key] for row in rows}
 
     def block(columns: Sequence[str]) -> pd.DataFrame:
         lines = [line for row in rows for line in row_lines(declared, by_row[row.key], columns)]
@@ -259,54 +259,52 @@ def row_lines(
     declared: AccuracyTable, cells: Sequence[ReadCell], columns: Sequence[str]
 ) -> Iterator[list[str]]:
     """Yield the lines of a row: the accuracies, and below them every ε and round of which any is known."""
-    row, shown = cells[0].row, [one for one in cells if one.column in columns]
-    clients = next((one.facts["clients"] for one in cells if one.ran), row.clients)
+    row, places = cells[0].row, [place for place in cells if place.column in columns]
+    clients = next((place.facts["clients"] for place in cells if place.ran), row.clients)
     heading = row.label or f"{clients:,}"
     heading += f" (here N = {clients:,})" * bool(row.label and clients != row.clients)
-    yield [heading, *(metric_text(declared, one) for one in shown)]
+    yield [heading, *(metric_text(declared, place) for place in places)]
     # Before an ε stands its δ, unless a note says it of all rows.
     of_all, lines = deltas_by_level(declared, declared.rows), dict[str, list[str]]()
     for level, deltas in deltas_by_level(declared, [row]).items():
         named = deltas if len(of_all[level]) > 1 else []
-        head = ", ".join([WHOSE[level], *(f"δ={numbers.delta(one)}" for one in named)])
-        lines[head] = [spent_text(one, level) for one in shown]
-    if any(one.round for other in declared.rows for one in other.published.values()):
-        rounds = [numbers.round_range(one.read["round"]) if one.ran else "" for one in shown]
-        lines["round"] = [
-            in_brackets(measured, f"{one.cell.published_round or ''}")
-            for measured, one in zip(rounds, shown, strict=True)
-        ]
+        head = ", ".join([WHOSE[level], *(f"δ={numbers.delta(delta)}" for delta in named)])
+        lines[head] = [spent_text(place, level) for place in places]
+    if any(cell.round for row in declared.rows for cell in row.published.values()):
+        rounds = [numbers.round_range(place.read["round"]) if place.ran else "" for place in places]
+        printed = [f"{place.cell.published_round or ''}" for place in places]
+        lines["round"] = list(map(in_brackets, rounds, printed))
     yield from ([INDENT + head, *texts] for head, texts in lines.items() if any(texts))
 
 
 def deltas_by_level(declared: AccuracyTable, rows: Iterable[Row]) -> dict[str, list[float]]:
     """Return by level the δ at which the ε of rows are counted."""
-    found: dict[str, set[float]] = {}
-    for one in (declared.cell(row, name) for row in rows for name in declared.columns):
-        for level in one.free:
-            found.setdefault(level, set())
-        for budget in one.within:
-            found.setdefault(budget.unit, set()).add(budget.delta)
-    return {level: sorted(some) for level, some in found.items()}
+    deltas: dict[str, set[float]] = {}
+    for cell in (declared.cell(row, name) for row in rows for name in declared.columns):
+        for level in cell.free:
+            deltas.setdefault(level, set())
+        for budget in cell.within:
+            deltas.setdefault(budget.unit, set()).add(budget.delta)
+    return {level: sorted(some) for level, some in deltas.items()}
 
 
-def metric_text(declared: AccuracyTable, one: ReadCell) -> str:
+def metric_text(declared: AccuracyTable, place: ReadCell) -> str:
     """Text of the metric in a cell, and of what is published of it, with its spread."""
     metric, digits = METRICS[declared.metric], printed_digits(declared)
-    measured = metric.show(one.read["value"]) if one.ran else numbers.NONE
-    theirs = (value for value in (one.cell.published, one.cell.published_std) if value is not None)
+    measured = metric.show(place.read["value"]) if place.ran else numbers.NONE
+    theirs = (value for value in (place.cell.published, place.cell.published_std) if value is not None)
     printed = " ± ".join(f"{metric.factor * value:.{digits}f}" for value in theirs)
-    return in_brackets(UNSTABLE if one.unstable else measured, printed)
+    return in_brackets(UNSTABLE if place.unstable else measured, printed)
 
 
-def spent_text(one: ReadCell, level: str) -> str:
+def spent_text(place: ReadCell, level: str) -> str:
     """Text of an ε at a level; how much that of seeds differs is in the CSV."""
-    measured = numbers.NONE if level in one.cell.free else ""
-    for spent in one.spent:
+    measured = numbers.NONE if level in place.cell.free else ""
+    for spent in place.spent:
         if spent.level == level:
             mean, state = spent.epsilons.mean(skipna=False), spent.meaning.get("epsilon_status", "")
             measured = numbers.epsilon_of_seeds([mean], state)
-    budgets = one.cell.within if one.cell.published is not None else ()
+    budgets = place.cell.within if place.cell.published is not None else ()
     printed = next((f"{budget.epsilon:g}" for budget in budgets if budget.unit == level), "")
     return in_brackets(measured, printed)
 
@@ -336,10 +334,10 @@ def reading_notes(declared: AccuracyTable, cells: Sequence[ReadCell]) -> list[st
     if not labels:
         return [f"{noun[0].upper()}{noun[1:]} at the last round."]
     rounds: dict[str, list[str]] = {}
-    for one in cells:
-        if one.ran and one.column in labels:
-            at = f"{labels[one.column]} {numbers.round_range(one.read['round'])}"
-            rounds.setdefault(one.row.cited, []).append(at)
+    for place in cells:
+        if place.ran and place.column in labels:
+            at = f"{labels[place.column]} {numbers.round_range(place.read['round'])}"
+            rounds.setdefault(place.row.cited, []).append(at)
     read = "; ".join(f"{row}: {', '.join(some)}" for row, some in rounds.items())
     notes = [f"Read at round: {read}."] if rounds else []
     names: dict[str, list[str]] = {}
@@ -359,38 +357,39 @@ def reading_notes(declared: AccuracyTable, cells: Sequence[ReadCell]) -> list[st
     notes += [f"{'; '.join(some)}: read at the last evaluated round {until}" for until, some in names.items()]
     if BASELINE in declared.labels:
         notes.append(f"Baseline: {noun} at the last round.")
-    for one in cells:
-        for budget, spent in zip(one.cell.within, one.spent, strict=False):
+    for place in cells:
+        for budget, spent in zip(place.cell.within, place.spent, strict=False):
             if "epsilon_status" not in spent.meaning:
-                notes.append(f"The ledger of {one.cell.run} holds no ε ({budget.selector}).")
+                notes.append(f"The ledger of {place.cell.run} holds no ε ({budget.selector}).")
     return notes + ([SEARCHED.format(declared.searched)] if declared.searched else [])
 
 
 def counting_text(cells: Sequence[ReadCell], column: str, level: str, selector: EpsilonSelector) -> str:
     """Way of counting an ε, with its meaning in the ledgers of a column's runs."""
-    of_level = (spent for one in cells if one.column == column for spent in one.spent if spent.level == level)
-    meanings = {meaning_text(spent.meaning) for spent in of_level if "relation" in spent.meaning}
-    return f"{selector}; {' or '.join(sorted(meanings)) or selector.kind}"
+    of_column = [place for place in cells if place.column == column]
+    means = [spent.meaning for place in of_column for spent in place.spent if spent.level == level]
+    texts = {meaning_text(words) for words in means if "relation" in words}
+    return f"{selector}; {' or '.join(sorted(texts)) or selector.kind}"
 
 
 def caveats(declared: AccuracyTable, cells: Sequence[ReadCell], used: Results) -> str:
     """Return the note that no reader can do without: signs, and differences from the paper."""
     sentences, reasons = [f"{'; '.join(signs(declared, cells))}."], dict[str, list[str]]()
-    for one in cells:
-        if one.unstable:
-            where = f"{one.row.label or f'{one.row.clients:,}'} ({declared.labels[one.column]})"
-            reasons.setdefault(one.unstable.removeprefix(f"{UNSTABLE}: "), []).append(where)
+    for place in cells:
+        if place.unstable:
+            where = f"{place.row.label or f'{place.row.clients:,}'} ({declared.labels[place.column]})"
+            reasons.setdefault(place.unstable.removeprefix(f"{UNSTABLE}: "), []).append(where)
     sentences += [f"Unstable: {MEANT[why]} at {', '.join(places)}." for why, places in reasons.items()]
-    if any(one.status == NO_ROUND for one in cells):
+    if any(place.status == NO_ROUND for place in cells):
         sentences.append(f"{numbers.NONE}: some seed has no evaluated round within the budget.")
     if rows := [row.cited for row in declared.rows if row.own_baseline]:
         which = f" at {', '.join(rows)}" if len(rows) < len(declared.rows) else ""
         sentences.append(f"Another network than the paper's{which}: it is held against its own baseline.")
-    ran = {one.row.key for one in cells if one.ran}
+    ran = {place.row.key for place in cells if place.ran}
     missing = [
-        one.row.cited + f" ({declared.labels[one.column]})" * (one.row.key in ran)
-        for one in cells
-        if not one.ran
+        place.row.cited + f" ({declared.labels[place.column]})" * (place.row.key in ran)
+        for place in cells
+        if not place.ran
     ]
     return " ".join([*sentences, *preset_notes(used.runs, missing)])
 
@@ -399,15 +398,15 @@ def signs(declared: AccuracyTable, cells: Sequence[ReadCell]) -> Iterator[str]:
     """Yield what the signs of a table mean."""
     metric = METRICS[declared.metric]
     yield f"{metric.noun[0].upper()}{metric.noun[1:]}{' in %' * metric.percent}"
-    seeds = sorted({len(one.read) for one in cells if one.ran}) or [0]
+    seeds = sorted({len(place.read) for place in cells if place.ran}) or [0]
     if seeds[-1] > 1:
         many = f"{seeds[0]} seeds" if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]} seeds"
         yield f"x ± y: mean and half-width of the 95 % Student-t interval over {many}"
     if seeds[0] == 1:
         yield "one seed has no interval"
-    if any(one.cell.published is not None for one in cells):
+    if any(place.cell.published is not None for place in cells):
         yield "in brackets: published"
-    if any(one.cell.published_std for one in cells):
+    if any(place.cell.published_std for place in cells):
         yield "a published ± is a standard deviation, and widens our interval"
     for level, deltas in deltas_by_level(declared, declared.rows).items():
         if len(deltas) == 1:

@@ -33,22 +33,22 @@ class Refuted(RuntimeError):
 
 def audits_table(results: Results, declared: AuditsTable, name: str) -> PrintedTable:
     """Return a line for every run and ε that is audited; a refuted guarantee is the error that names it."""
-    shown, lines, audits = [], list[Number](), set[str]()
+    display, lines, audits = [], list[Number](), set[str]()
     for line in (line for line in declared.lines if results.has(line.run)):
         # What was found about every ε of a run, over seeds.
         alike: dict[tuple[str, str], list[Finding]] = {}
         for seed, several in results.findings(line.run).items():
             if wrong := broken_guarantees(several):
                 raise Refuted(f"{line.run} seed {seed}: refuted: {wrong[0]}")
-            for one in several:
-                alike.setdefault((one.audit, one.about), []).append(one)
+            for finding in several:
+                alike.setdefault((finding.audit, finding.about), []).append(finding)
         for (audit, about), seeds in alike.items():
             audits.add(audit)
-            shown.append(shown_line(line, seeds))
+            display.append(shown_line(line, seeds))
             meant = {name: getattr(seeds[0], name) for name in ABOUT} | {"verdict": audit_verdict(seeds)}
             key = {"row": line.label, "run": line.run, "column": f"{audit_title(audit)}: {about}"}
             for quantity in ("epsilon", "lower_bound"):
-                sample = [getattr(one, quantity) for one in seeds]
+                sample = [getattr(finding, quantity) for finding in seeds]
                 lines.append({**key, **meant, "quantity": quantity, "sample": sample})
     return printed_table(
         results,
@@ -56,7 +56,7 @@ def audits_table(results: Results, declared: AuditsTable, name: str) -> PrintedT
         name,
         columns=AUDIT_COLUMNS,
         lines=lines,
-        display=shown or [{"Run": f"nothing to audit was run: {', '.join(declared.runs())}"}],
+        display=display or [{"Run": f"nothing to audit was run: {', '.join(declared.runs())}"}],
         notes=[HOW],
         details=[f"{audit_title(audit)}: {threat}" for audit, threat in THREATS.items() if audit in audits],
     )
@@ -66,12 +66,12 @@ def shown_line(line: LabelledRun, seeds: Seeds) -> dict[str, str]:
     """Return the cells of one line."""
     first = seeds[0]
     whose = first.about.replace("instance (", "example (").replace("(label)", "(nominal ε)")
-    lower = float(np.mean([one.lower_bound for one in seeds]))
+    lower = float(np.mean([finding.lower_bound for finding in seeds]))
     return {
         "Run": line.label,
         "Stated whose ε": whose,
         "Stated kind": first.kind,
-        "Stated ε": numbers.epsilon_of_seeds([one.epsilon for one in seeds], first.kind),
+        "Stated ε": numbers.epsilon_of_seeds([finding.epsilon for finding in seeds], first.kind),
         "Stated δ": numbers.delta(first.delta),
         "Audit name": audit_title(first.audit),
         # Rounded down.
@@ -84,7 +84,7 @@ def shown_line(line: LabelledRun, seeds: Seeds) -> dict[str, str]:
 
 def audit_verdict(seeds: Seeds) -> str:
     """Verdict on the stated ε, and in how many seeds where they do not agree."""
-    refuted = sum(one.refuted for one in seeds)
+    refuted = sum(finding.refuted for finding in seeds)
     several = f" ({refuted} of {len(seeds)} seeds)" if 0 < refuted < len(seeds) else ""
     return ("refuted" if refuted else "not refuted") + several
 
@@ -104,7 +104,7 @@ def epsilons_table(results: Results, declared: EpsilonsTable, name: str) -> Prin
     """Return a line for every way of counting, a column for every place where the table was read."""
     of = declared.of
     base = read_cells(results, of)
-    places = [one for one in base if one.ran and one.column in of.columns]
+    places = [place for place in base if place.ran and place.column in of.columns]
     heads = []
     for place in places:  # below a row's label, or the N and δ of its one run
         heading = place.row.label
@@ -119,29 +119,29 @@ def epsilons_table(results: Results, declared: EpsilonsTable, name: str) -> Prin
         selector: [epsilon_numbers(results, place, selector) for place in places]
         for selector in declared.accountants
     }
-    counted = {selector: found for selector, found in counted.items() if any(found)} or counted
-    both, shown = any(row.budgets for row in of.rows), []
-    for selector, found in counted.items():
-        lines = [line for some in found for line in some if line["unit"] != "none"]
+    counted = {selector: cells for selector, cells in counted.items() if any(cells)} or counted
+    both, display = any(row.budgets for row in of.rows), []
+    for selector, cells in counted.items():
+        lines = [line for some in cells for line in some if line["unit"] != "none"]
         header = {"ε counted by": str(selector)}
         header["Status"] = "; ".join(dict.fromkeys(line["epsilon_status"] for line in lines)) or selector.kind
         header["Neighbours"] = ", ".join(
-            RELATIONS[one] for one in sorted({line["relation"] for line in lines})
+            RELATIONS[relation] for relation in sorted({line["relation"] for line in lines})
         )
         if both:  # whose ε it is, at which δ
-            header["Level"] = ", ".join(LEVELS[one] for one in sorted({line["unit"] for line in lines}))
+            header["Level"] = ", ".join(LEVELS[unit] for unit in sorted({line["unit"] for line in lines}))
             deltas = sorted({line["delta"] for line in lines}, reverse=True)
             header["δ"] = ", ".join(map(numbers.delta, deltas))
         words = {name: text or numbers.NONE for name, text in header.items()}
-        shown.append(words | dict(zip(heads, map(cell, found), strict=True)))
+        display.append(words | dict(zip(heads, map(cell, cells), strict=True)))
     by_place = zip(*counted.values(), strict=True)
     return printed_table(
         results,
         declared,
         name,
         columns=EPSILONS_TABLE_COLUMNS,
-        lines=[line for found in by_place for some in found for line in some],
-        display=shown,
+        lines=[line for ways in by_place for some in ways for line in some],
+        display=display,
         notes=[CELLS, MATCHING],
         details=[*accountings(counted), *reading_notes(of, base)],
     )

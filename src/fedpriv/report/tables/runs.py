@@ -37,11 +37,11 @@ class TableColumn(NamedTuple):
 def table_columns(results: Results, declared: RunsTable) -> list[TableColumn]:
     """Return the columns; there are no gains over a reference that was not run."""
     columns = []
-    for one in declared.columns:
-        if one.name == "round":  # one for every accuracy that is read at a round
+    for column in declared.columns:
+        if column.name == "round":  # one for every accuracy that is read at a round
             columns += [round_column(of) for of in declared.columns if of.name in READ_AT]
-        elif results.has(declared.reference) or not one.name.startswith("gain"):
-            columns.append(number_column(one, declared.reference))
+        elif results.has(declared.reference) or not column.name.startswith("gain"):
+            columns.append(number_column(column, declared.reference))
     return columns
 
 
@@ -53,8 +53,8 @@ def number_column(declared: RunColumn, reference: str) -> TableColumn:
     arguments = [measure] if known else [getattr(declared, need) for need in NEEDS[declared.name]]
 
     def read(results: Results, run: str) -> Sample:
-        found = metric.read(results, Cell(run), *arguments)
-        return found - metric.read(results, Cell(reference), *arguments) if gain else found
+        measured = metric.read(results, Cell(run), *arguments)
+        return measured - metric.read(results, Cell(reference), *arguments) if gain else measured
 
     group = declared.group or ("Difference (points)" if gain else metric.group)
     own_label = str(declared.accountant) if declared.accountant and not declared.within else ""
@@ -97,36 +97,36 @@ def runs_table(
         if not declared.match or line.run == declared.reference or results.has(line.run)
     ]
     columns = columns or table_columns(results, declared)
-    found = {
+    by_line = {
         line: [column.read(results, line.run) for column in columns]
         for line in chosen
         if results.has(line.run)
     }
     if declared.best_first:
         firsts = {
-            line: numbers.interval(some[0].seeds.fillna(0.0)).mean for line, some in found.items() if some
+            line: numbers.interval(some[0].seeds.fillna(0.0)).mean for line, some in by_line.items() if some
         }
         chosen = sorted(chosen, key=lambda line: firsts.get(line, float("-inf")), reverse=True)
 
     # What they were set to: the keys declared, or those in which runs differ that have them.
-    configs = {line: flatten(config_of(results, line.run)) for line in found}
+    configs = {line: flatten(config_of(results, line.run)) for line in by_line}
     keys = list(declared.keys)
     if declared.reference and not keys:
         every = dict.fromkeys(key for config in configs.values() for key in config)
-        found_in = {key: {one[key] for one in configs.values() if key in one} for key in every}
+        found_in = {key: {config[key] for config in configs.values() if key in config} for key in every}
         keys = [key for key, values in found_in.items() if len(values) > 1]
 
     # What people read, with dashes for a run that was not run, and what machines do.
     texts, lines = [], list[Number]()
     for line in chosen:
         settings = {key: configs.get(line, {}).get(key, "") for key in keys}
-        samples = found.get(line, [])
-        shown = [column.show(sample) for column, sample in zip(columns, samples, strict=False)]
-        shown = shown or [numbers.NONE] * len(columns)
+        samples = by_line.get(line, [])
+        cells = [column.show(sample) for column, sample in zip(columns, samples, strict=False)]
+        cells = cells or [numbers.NONE] * len(columns)
         texts.append(
-            {"Run": line.label if line in found else f"{line.label} (not run)"}
+            {"Run": line.label if line in by_line else f"{line.label} (not run)"}
             | settings
-            | {one.name: text for one, text in zip(columns, shown, strict=True)}
+            | {column.name: text for column, text in zip(columns, cells, strict=True)}
         )
         for column, sample in zip(columns, samples, strict=False):
             number = {"row": line.label, "run": line.run, "column": column.name, "quantity": column.quantity}
@@ -147,13 +147,13 @@ def runs_table(
     return table
 
 
-def counting_notes(columns: Iterable[TableColumn], found: Sequence[Number]) -> Iterator[str]:
+def counting_notes(columns: Iterable[TableColumn], lines: Sequence[Number]) -> Iterator[str]:
     """Yield the notes that say at which δ, for whom and against whom the ε of the columns are counted."""
     columns_of: dict[str, list[str]] = {}
     epsilons = [column for column in columns if column.quantity == "epsilon"]
     for column in epsilons:
         rows: dict[str, list[str]] = {}
-        for line in found:
+        for line in lines:
             if line["column"] == column.name and line.get("unit", "none") != "none":
                 rows.setdefault(meaning_text(line), []).append(line["row"])
         for meaning, some in rows.items():
@@ -165,13 +165,13 @@ def counting_notes(columns: Iterable[TableColumn], found: Sequence[Number]) -> I
 
 def comparison_notes(declared: RunsTable, chosen: Sequence[LabelledRun]) -> Iterator[str]:
     """Yield the notes that say at which round accuracies are read, and against what."""
-    for one in declared.columns:
-        if one.name == "accuracy_within":
-            epsilon = f"ε ({one.accountant})"
-            yield f"{one.label}: at the last evaluated round before {epsilon} exceeds {one.within:g}."
+    for column in declared.columns:
+        if column.name == "accuracy_within":
+            epsilon = f"ε ({column.accountant})"
+            yield f"{column.label}: at the last evaluated round before {epsilon} exceeds {column.within:g}."
     if declared.reference:
         yield f"Differences: points over {declared.reference}, paired by seed."
-    if any(one.name == "accuracy_best_drawn" for one in declared.columns):
+    if any(column.name == "accuracy_best_drawn" for column in declared.columns):
         yield HOW_READ
     if declared.match and not any(line.run != declared.reference for line in chosen):
         yield f"Not run in this preset: {declared.match}."
