@@ -49,40 +49,40 @@ WORDS = ("published", "mean", "seeds", *QUANTITIES)  # what a quote may say besi
 
 def pages(root: Path) -> dict[Path, str]:
     """Return the text of each page, by its path, with the tables and numbers of the reference results."""
-    reference, found = root / REFERENCE, {}
+    reference, pages = root / REFERENCE, {}
 
     def table(block: re.Match[str]) -> str:
         return "".join(TABLES[block[1]](reference, **yaml.safe_load(block[2])))
 
     for page, source in SOURCES.items():
         text = (root / "docs/source" / source).read_text(encoding="utf-8")
-        found[root / page] = fill_quotes(BLOCK.sub(table, text), reference)
-    return found
+        pages[root / page] = fill_quotes(BLOCK.sub(table, text), reference)
+    return pages
 
 
 def fill_quotes(text: str, reference: Path) -> str:
     """Return a text with every quote replaced by its number; a quote of no cell is a ValueError naming it."""
     folder = ""
 
-    def number(found: re.Match[str]) -> str:
+    def number(match: re.Match[str]) -> str:
         nonlocal folder
-        place, *asked = (part.strip() for part in found[1].split("|"))
+        place, *words = (part.strip() for part in match[1].split("|"))
         folder, _, table = place.rpartition("/") if "/" in place else (folder, "", place)
         try:
             if table == "claims":
-                return quote_claim(reference / folder / "claims_seeds.csv", *asked)
-            return quote_cell(reference / folder / "tables" / f"{table}.csv", asked)
+                return quote_claim(reference / folder / "claims_seeds.csv", *words)
+            return quote_cell(reference / folder / "tables" / f"{table}.csv", words)
         except (ValueError, KeyError, OSError, TypeError) as error:
-            raise ValueError(f"{found[0]}: {error}") from error
+            raise ValueError(f"{match[0]}: {error}") from error
 
     return QUOTE.sub(number, text)
 
 
-def quote_cell(path: Path, asked: list[str]) -> str:
+def quote_cell(path: Path, parts: list[str]) -> str:
     """Return the number of one cell of a table."""
-    words = [one for one in asked if one in WORDS]
-    keys = dict(one.split("=", 1) for one in asked if KEY.match(one))
-    places = [one for one in asked if one not in words and not KEY.match(one)]
+    words = [part for part in parts if part in WORDS]
+    keys = dict(part.split("=", 1) for part in parts if KEY.match(part))
+    places = [part for part in parts if part not in words and not KEY.match(part)]
     keys |= dict(zip(("row", "column"), places, strict=False))
     table = reference_table(path)
     quantity = next((of for word, of in QUANTITIES.items() if word in words), "accuracy")
@@ -104,7 +104,7 @@ def quote_claim(path: Path, claim: str, case: str, column: str = "left") -> str:
     """Return the measured numbers of a claim about accuracies in a case, in percent or points, over seeds."""
     seeds = reference_table(path)
     values = [
-        float(one) for one in seeds.loc[(seeds["id"] == claim) & (seeds["case"] == case), column] if one
+        float(text) for text in seeds.loc[(seeds["id"] == claim) & (seeds["case"] == case), column] if text
     ]
     if not values:
         raise ValueError(f"found no {column} of {claim} at {case}")

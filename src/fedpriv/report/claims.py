@@ -38,7 +38,7 @@ from fedpriv.trace import EVALUATED
 def lead(first: Sample, *others: Sample) -> Sample:
     """Gains of the first over each of the others."""
     words = f"{percents(first).removesuffix(' %')} against {percents(*others)}"
-    return join_comparisons([first - one for one in others], words)
+    return join_comparisons([first - other for other in others], words)
 
 
 def rise(*samples: Sample) -> Sample:
@@ -48,7 +48,7 @@ def rise(*samples: Sample) -> Sample:
 
 def percents(*samples: Sample) -> str:
     """Return accuracies in words, with their unit once."""
-    words = ", ".join(one.words.removesuffix(" %") for one in samples)
+    words = ", ".join(sample.words.removesuffix(" %") for sample in samples)
     return words + " %" * words[-1].isdigit()
 
 
@@ -72,12 +72,14 @@ def value(node: ast.expr, results: Results, names: Mapping[str, Cell | float]) -
             call = call_of(node)
         case _:
             raise TypeError(ast.dump(node))
-    given = [value(one, results, names) if isinstance(one, ast.expr) else one for one in call.arguments]
+    operands = [
+        value(node, results, names) if isinstance(node, ast.expr) else node for node in call.arguments
+    ]
     cells = [cell for name in call.names if isinstance(cell := names[name], Cell)]
     if call.function not in COMBINED:
-        return METRICS[call.function].sample(results, *cells, *given)
-    samples = [METRICS["accuracy"].sample(results, cell, *given) for cell in cells]
-    return COMBINED[call.function](*(samples or given))
+        return METRICS[call.function].sample(results, *cells, *operands)
+    samples = [METRICS["accuracy"].sample(results, cell, *operands) for cell in cells]
+    return COMBINED[call.function](*(samples or operands))
 
 
 def caption(results: Results, declared: Rendered) -> str:
@@ -125,9 +127,9 @@ def outcome(results: Results, claim: Claim, case: Case) -> Outcome:
     ]
     if why := not_compared(results, claim, [*sides[0], *sides[1]]):
         return Outcome(case.name, None, *why)
-    one = value(left, results, {**case.left, **case.numbers})
-    other = value(right, results, {**case.right, **case.numbers})
-    compared = one >= other if at_least else one <= other
+    number = value(left, results, {**case.left, **case.numbers})
+    threshold = value(right, results, {**case.right, **case.numbers})
+    compared = number >= threshold if at_least else number <= threshold
     margins = compared.margins
     if len(margins) == 1 and all(map(same_for_every_seed, claim.calls)):
         margins = np.repeat(margins, 2, axis=0)  # as any other seed has it
@@ -183,8 +185,8 @@ def learned(results: Results, cell: Cell) -> bool:
 
     One seed is believed here, and so is any accuracy where that share is not known (NaN).
     """
-    largest, found = results.fact(cell.run, "majority"), numbers.interval(reading(results, cell)["value"])
-    least = found.mean if found.n == 1 else found.low
+    largest, ours = results.fact(cell.run, "majority"), numbers.interval(reading(results, cell)["value"])
+    least = ours.mean if ours.n == 1 else ours.low
     return bool(np.isnan(largest) or least > largest + numbers.ROUNDING)
 
 
@@ -210,23 +212,24 @@ COUNTS = {HOLDS: "hold", FAILS: "fail", UNDECIDED: "undecided", NOT_JUDGED: "not
 
 def judge(claim: Claim, outcomes: Sequence[Outcome]) -> dict[str, Any]:
     """Return the line of one claim: what its cells decide, how many do, and the verdict that follows."""
-    found = []  # of every case what it decides, or what stands instead
-    for one in outcomes:
-        decided = NOT_RUN if one.margins is None else numbers.decision_of_margins(one.margins)
-        found.append(one.instead or decided)
-    of_each = [numbers.verdict_alone(one) for one in found]
+    standings = []  # of every case what it decides, or what stands instead
+    for case in outcomes:
+        decided = NOT_RUN if case.margins is None else numbers.decision_of_margins(case.margins)
+        standings.append(case.instead or decided)
+    of_each = [numbers.verdict_alone(standing) for standing in standings]
     counts = {name: of_each.count(standing) for standing, name in COUNTS.items()}
     outcome = verdict(counts, claim)
-    why = next((one for one in found if outcome == NOT_JUDGED == numbers.verdict_alone(one)), outcome)
+    unjudged = (standing for standing in standings if numbers.verdict_alone(standing) == NOT_JUDGED)
+    why = next(unjudged, outcome) if outcome == NOT_JUDGED else outcome
     unsound = bool(claim.unsound) and outcome in (REPRODUCED, PARTLY)
     measured, seeds = [], set[int]()
-    for standing, one in zip(found, outcomes, strict=True):
-        if one.margins is None:
-            measured.append(f"{one.cell}: {one.measured}")
+    for standing, case in zip(standings, outcomes, strict=True):
+        if case.margins is None:
+            measured.append(f"{case.cell}: {case.measured}")
             continue
-        seeds.add(len(one.margins))
-        alone = f": {ONE_SEED}" if len(one.margins) == 1 else ""
-        measured.append(f"{one.cell}: {one.measured} ({standing}{alone})")
+        seeds.add(len(case.margins))
+        alone = f": {ONE_SEED}" if len(case.margins) == 1 else ""
+        measured.append(f"{case.cell}: {case.measured} ({standing}{alone})")
     of_one_seed = f" ({ONE_SEED})" if outcome == UNDECIDED and seeds == {1} else ""
     return {
         "id": claim.id,
@@ -272,7 +275,9 @@ def write_claims(
     for claim in claims:
         outcomes = [outcome(results, claim, case) for case in claim.judged(rows)]
         lines.append(judge(claim, outcomes))
-        seeds += [one.seeds.assign(id=claim.id, case=one.cell) for one in outcomes if one.seeds is not None]
+        seeds += [
+            case.seeds.assign(id=claim.id, case=case.cell) for case in outcomes if case.seeds is not None
+        ]
     tidy = pd.DataFrame(lines, columns=CLAIM_COLUMNS)
     display = pd.DataFrame(
         {"No.": [str(number) for number in range(1, len(lines) + 1)]}
@@ -298,25 +303,25 @@ PUBLISHED_COLUMNS = ("Table", "Row", "Column", "Published", "Reproduced", "Verdi
 
 def papers(directory: Path) -> list[Path]:
     """Return `directory` if it is RESULTS/PAPER, or the finished papers in it if it is RESULTS."""
-    found = [directory] if (directory / "claims.csv").exists() else []
-    found = found or sorted(path.parent for path in directory.glob("*/claims.csv"))
-    if not found:
+    finished = [directory] if (directory / "claims.csv").exists() else []
+    finished = finished or sorted(path.parent for path in directory.glob("*/claims.csv"))
+    if not finished:
         raise BadInput(
             f"{directory}: found no claims.csv in it or one below, allowed: RESULTS or RESULTS/PAPER"
         )
-    return found
+    return finished
 
 
 def compared_facts(directory: Path) -> dict[str, Any]:
     """Accuracies and claims that were compared of RESULTS/PAPER; of RESULTS the same by paper."""
-    found = {
+    facts = {
         paper: {
             "accuracies": published_and_reproduced(paper).to_dict("records"),
             "claims": claims(paper).to_dict("records"),
         }
         for paper in papers(directory)
     }
-    return found.get(directory) or {paper.name: facts for paper, facts in found.items()}
+    return facts.get(directory) or {paper.name: of_paper for paper, of_paper in facts.items()}
 
 
 def claims(paper: Path) -> pd.DataFrame:
@@ -332,9 +337,9 @@ def published_and_reproduced(paper: Path) -> pd.DataFrame:
     tables = [table.loc[table["quantity"].isin(EVALUATED)] for table in tables if "source" in table]
     if not tables:
         return pd.DataFrame()
-    key, found = ["table", "row", "column", "quantity"], pd.concat(tables)
-    published = found.loc[found["source"] == "published", [*key, "value", "verdict"]]
-    ours = found.loc[found["source"] == "reproduced"].reindex(
+    key, lines = ["table", "row", "column", "quantity"], pd.concat(tables)
+    published = lines.loc[lines["source"] == "published", [*key, "value", "verdict"]]
+    ours = lines.loc[lines["source"] == "reproduced"].reindex(
         columns=[*key, *STATISTIC, "status", "substitute_for", "cut"], fill_value=""
     )
     both = published.rename(columns={"value": "published"}).merge(ours, on=key, sort=False)
@@ -351,7 +356,7 @@ def papers_cells(paper: Path) -> pd.DataFrame:
 def accuracies_text(papers: Iterable[str], folder: Path) -> str:
     """Return in a sentence how the published numbers of papers came out; empty where no paper has any."""
     finished = [folder / name for name in papers if (folder / name / "claims.csv").is_file()]
-    verdicts = [one for path in finished for one in papers_cells(path).get("verdict", ())]
+    verdicts = [verdict for path in finished for verdict in papers_cells(path).get("verdict", ())]
     return f"{len(verdicts)} published numbers: {numbers.verdict_counts(verdicts)}." if verdicts else ""
 
 

@@ -59,18 +59,18 @@ def interval(values: Seeds) -> Interval:
     return Interval(mean, mean - half, mean + half, len(sample))
 
 
-def interval_text(found: Interval, digits: int) -> str:
+def interval_text(ours: Interval, digits: int) -> str:
     """Return `mean ± half-width`, of one seed the mean alone."""
-    if np.isnan(found.mean):
+    if np.isnan(ours.mean):
         return NONE
-    text = f"{found.mean:.{digits}f}".replace("-", "−")
-    return text if found.n == 1 else f"{text} ± {found.half:.{digits}f}"
+    text = f"{ours.mean:.{digits}f}".replace("-", "−")
+    return text if ours.n == 1 else f"{text} ± {ours.half:.{digits}f}"
 
 
 def short_interval(values: Seeds, digits: int) -> str:
     """Return `mean ± half-width`, or the mean alone where that rounds to nothing: of what no seed changes."""
-    found = interval(values)
-    alone = found._replace(n=1) if found.half < 0.5 * 10**-digits else found
+    ours = interval(values)
+    alone = ours._replace(n=1) if ours.half < 0.5 * 10**-digits else ours
     return diverged_text(values) or interval_text(alone, digits)
 
 
@@ -109,25 +109,25 @@ def size(values: Seeds) -> str:
 
     From 100,000 on it is a power of ten: nobody reads on after the first digits.
     """
-    found = interval(values)
-    if np.isinf(found.mean):
+    ours = interval(values)
+    if np.isinf(ours.mean):
         return "∞"
-    if found.mean == 0:
+    if ours.mean == 0:
         return "0"
-    if found.mean >= 1e5:
-        return power(found.mean, 2)
-    if found.mean >= 1000:
-        return short_interval(found, 0)
-    small = np.floor(np.log10(found.mean)) if 0 < found.mean < 1 else 0
-    return short_interval(found, int(np.clip(1 - small, 2, 9)))
+    if ours.mean >= 1e5:
+        return power(ours.mean, 2)
+    if ours.mean >= 1000:
+        return short_interval(ours, 0)
+    small = np.floor(np.log10(ours.mean)) if 0 < ours.mean < 1 else 0
+    return short_interval(ours, int(np.clip(1 - small, 2, 9)))
 
 
 def few_numbers(values: Iterable[float]) -> str:
     """Return up to three different numbers, or the range of more."""
-    found = sorted(set(values))
-    if len(found) <= 3:
-        return ", ".join(f"{value:.3g}" for value in found)
-    return f"{found[0]:.3g} to {found[-1]:.3g}"
+    distinct = sorted(set(values))
+    if len(distinct) <= 3:
+        return ", ".join(f"{value:.3g}" for value in distinct)
+    return f"{distinct[0]:.3g} to {distinct[-1]:.3g}"
 
 
 def three_digits(values: Iterable[float]) -> str:
@@ -184,12 +184,12 @@ def instability(results: Results, run: str, read: pd.DataFrame) -> str:
     at the round read, or where that round lies between two at which all seeds predict one class. It rises
     where the mean over seeds does, by more than 10 points to the next evaluated round.
     """
-    found = read["value"].to_numpy(dtype=float)
-    if not len(found) or not np.isfinite(found).all():
+    values = read["value"].to_numpy(dtype=float)
+    if not len(values) or not np.isfinite(values).all():
         return ""
     rounds = by_round(evaluations(results, run))
     largest = results.fact(run, "majority")
-    if (np.abs(found - largest) <= NEAR).all():
+    if (np.abs(values - largest) <= NEAR).all():
         return f"{UNSTABLE}: {ONE_CLASS}"
     seeds = [(rounds[seed].dropna(), at) for seed, at in read["round"].items()]
     # By seed the accuracies at the round read and before and after it, at an end the next; NaN of fewer.
@@ -203,7 +203,7 @@ def instability(results: Results, run: str, read: pd.DataFrame) -> str:
     if turns.mean() > 0.5 or (np.abs(windows[:, [0, 2]] - largest) <= NEAR).all():
         return f"{UNSTABLE}: {OSCILLATES}"
     later = np.array([of_seed[of_seed.index > at].iloc[:1].mean() for of_seed, at in seeds])  # NaN at the end
-    return f"{UNSTABLE}: {RISES}" if np.mean(later - found) > STEEP else ""
+    return f"{UNSTABLE}: {RISES}" if np.mean(later - values) > STEEP else ""
 
 
 def is_unstable(status: object) -> bool:
@@ -228,28 +228,28 @@ NORMAL = 1.96  # standard deviations: 95 % of a normal distribution
 ROUNDING = 1e-12  # of float arithmetic
 
 
-def decision(found: Interval, threshold: float = 0.0) -> str:
+def decision(margin: Interval, threshold: float = 0.0) -> str:
     """Side of the threshold on which an interval is: above it holds, below it fails."""
-    if found.low > threshold + ROUNDING:
+    if margin.low > threshold + ROUNDING:
         return HOLDS
-    return FAILS if found.high < threshold - ROUNDING else UNDECIDED
+    return FAILS if margin.high < threshold - ROUNDING else UNDECIDED
 
 
 def reach_verdict(
-    found: Interval, published: float, last_digit: float, std: float = 0.0, less: bool = False
+    ours: Interval, published: float, last_digit: float, std: float = 0.0, less: bool = False
 ) -> str:
     """Verdict on a published number, up to `last_digit`, half of its last one, as a claim would be judged.
 
     A published standard deviation `std` is that of one run: what it leaves open of the difference is added to
     our interval. Where `less` is better, a number is reached from above.
     """
-    alone = f" ({ONE_SEED})" if found.n == 1 else ""
+    alone = f" ({ONE_SEED})" if ours.n == 1 else ""
     if std:
-        half = float(np.hypot(found.half, NORMAL * std))
-        found = found._replace(low=found.mean - half, high=found.mean + half)
+        half = float(np.hypot(ours.half, NORMAL * std))
+        ours = ours._replace(low=ours.mean - half, high=ours.mean + half)
     if less:
-        found, published = Interval(-found.mean, -found.high, -found.low, found.n), -published
-    return REACHED[decision(found, published - last_digit)] + alone
+        ours, published = Interval(-ours.mean, -ours.high, -ours.low, ours.n), -published
+    return REACHED[decision(ours, published - last_digit)] + alone
 
 
 def verdict_alone(verdict: str) -> str:
@@ -264,22 +264,22 @@ def verdict_counts(verdicts: Iterable[str]) -> str:
         SUBSTITUTE: "not judged (substitute data)",
         CUT: "not judged (cut by the preset)",
     }
-    found = Counter(words.get(one) or verdict_alone(one) for one in verdicts)
+    counts = Counter(words.get(verdict) or verdict_alone(verdict) for verdict in verdicts)
     order = (*REACHED.values(), UNSTABLE, *words.values(), NOT_RUN)
-    return ", ".join(f"{found[one]} {one}" for one in dict.fromkeys((*order, *found)) if found[one])
+    return ", ".join(f"{counts[word]} {word}" for word in dict.fromkeys((*order, *counts)) if counts[word])
 
 
 def decision_of_margins(margins: np.ndarray) -> str:
     """Decision of margins [seeds], or [seeds, comparisons] that must all hold."""
-    found = set()
+    decisions = set()
     for column in np.atleast_2d(margins.T):
         if len(column) > 1 and np.isinf(column).any():  # they have no interval, but may all agree
-            found.add(
+            decisions.add(
                 HOLDS if np.isposinf(column).all() else FAILS if np.isneginf(column).all() else UNDECIDED
             )
         else:
-            found.add(decision(interval(column)))
-    return next(one for one in (FAILS, UNDECIDED, HOLDS) if one in found)
+            decisions.add(decision(interval(column)))
+    return next(side for side in (FAILS, UNDECIDED, HOLDS) if side in decisions)
 
 
 # The long frame of a table: one line a number, with all that gives it meaning. A measured one holds its
@@ -295,10 +295,10 @@ def selector_words(selector: EpsilonSelector) -> Number:
 
 def tidy(table: str, columns: list[str], lines: Iterable[Number]) -> pd.DataFrame:
     """Return the lines of a table for machines: a mean with its interval for every sample."""
-    found = pd.DataFrame(
+    frame = pd.DataFrame(
         [{"table": table, **line, **seed_statistic(line)} for line in lines], columns=columns
     )
-    return found.astype({"seeds": "Int64"}) if "seeds" in found else found
+    return frame.astype({"seeds": "Int64"}) if "seeds" in frame else frame
 
 
 def seed_statistic(line: Number) -> Number:
@@ -310,7 +310,7 @@ def seed_statistic(line: Number) -> Number:
         return {}
     values = np.asarray(line["sample"], dtype=float)
     gone = {"status": "diverged"} if np.isneginf(values).any() else {}
-    found = interval(np.where(np.isneginf(values), np.nan, values))
+    ours = interval(np.where(np.isneginf(values), np.nan, values))
     if is_unstable(line.get("status")):
-        found = found._replace(low=np.nan, high=np.nan)
-    return dict(zip(STATISTIC, found, strict=True)) | gone
+        ours = ours._replace(low=np.nan, high=np.nan)
+    return dict(zip(STATISTIC, ours, strict=True)) | gone

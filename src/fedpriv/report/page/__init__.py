@@ -68,8 +68,10 @@ def write_report(plan: Plan, out: Path, stored: Path | None = None) -> Path:
         },
         collected=datetime.fromtimestamp(collected, UTC).date().isoformat(),
         minutes=minutes(sum(paper["seconds"] for paper in papers.values())),
-        machines=dict.fromkeys(", ".join(one) for paper in papers.values() for one in paper["machines"]),
-        code=code_words([one for paper in papers.values() for one in paper["code"]]),
+        machines=dict.fromkeys(
+            ", ".join(machine) for paper in papers.values() for machine in paper["machines"]
+        ),
+        code=code_words([version for paper in papers.values() for version in paper["code"]]),
         data=dict.fromkeys(paper["data"] for paper in papers.values()),
         # Of all that a claim can come to what some claim has come to.
         outcomes={
@@ -113,14 +115,14 @@ def section(plan: Plan, name: str, folder: Path) -> dict[str, Any]:
 
 
 def open_and_folded(
-    declared: Mapping[str, Any], shown: Callable[[str, Any], dict[str, Any]]
+    declared: Mapping[str, Any], content: Callable[[str, Any], dict[str, Any]]
 ) -> dict[str, Any]:
     """Return tables or figures by whether a reader finds them open: the first for each place in the paper."""
     main = main_of_places(declared)
-    found: dict[str, list[dict[str, Any]]] = {"open": [], "folded": []}
+    places: dict[str, list[dict[str, Any]]] = {"open": [], "folded": []}
     for name, spec in declared.items():
-        found["open" if name in main else "folded"].append(shown(name, spec))
-    return found
+        places["open" if name in main else "folded"].append(content(name, spec))
+    return places
 
 
 def trained_words(papers: Iterable[str], folder: Path) -> str:
@@ -134,14 +136,14 @@ def trained_words(papers: Iterable[str], folder: Path) -> str:
 def code_words(versions: Sequence[str]) -> str:
     """Count the commits that the code of runs is of, and the runs of trees that no commit has."""
     dirty = sum(map(is_uncommitted, versions))
-    commits = {one.removesuffix("-dirty") for one in versions}
+    commits = {version.removesuffix("-dirty") for version in versions}
     count = f"{len(commits)} version{'s' * (len(commits) != 1)}"
     return f"{count}; {dirty} of {len(versions)} runs are of trees with uncommitted changes"
 
 
 def compared_cells(papers: Mapping[str, Paper], folder: Path) -> dict[str, pd.DataFrame]:
     """Return the published accuracies of what was run on the papers' data, by the place of their table."""
-    found: dict[str, pd.DataFrame] = {}
+    tables: dict[str, pd.DataFrame] = {}
     for name, paper in papers.items():
         there = (folder / name / "claims.csv").is_file()
         if not there or (every := compare.papers_cells(folder / name)).empty:
@@ -152,8 +154,8 @@ def compared_cells(papers: Mapping[str, Paper], folder: Path) -> dict[str, pd.Da
             declared = accuracy_tables(paper.tables)[str(table)]
             rows = {str(row.key): row.label or f"{row.clients:,}" for row in declared.rows}
             named = {"row": cells["row"].map(rows), "column": cells["column"].map(declared.labels)}
-            found[declared.theirs.partition(",")[0]] = cells.assign(**named)
-    return found
+            tables[declared.theirs.partition(",")[0]] = cells.assign(**named)
+    return tables
 
 
 def picture(panels: Mapping[str, pd.DataFrame]) -> str:
@@ -186,8 +188,8 @@ def figure(name: str, declared: FigureSpec, folder: Path) -> dict[str, Any]:
     image = (folder / f"figures/{name}.png").read_bytes()
     # The header of a PNG says its width in bytes 16 to 20.
     width = round(PIXEL * int.from_bytes(image[16:20]))
-    found = {"name": name, "place": place_name(declared), "url": data_url(image), "width": width}
-    return texts | found | {"forms": ["pdf", "png", "md"]}
+    facts = {"name": name, "place": place_name(declared), "url": data_url(image), "width": width}
+    return texts | facts | {"forms": ["pdf", "png", "md"]}
 
 
 def place_name(declared: TableSpec | FigureSpec) -> str:

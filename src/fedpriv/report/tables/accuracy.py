@@ -197,23 +197,23 @@ def cell_verdict(declared: AccuracyTable, ours: ReadCell, baseline: ReadCell | N
     `baseline` than the published one is from theirs.
     """
     own = ours.row.baseline if ours.row.own_baseline else None
-    held = [baseline] if own and baseline and ours.column != BASELINE else []
-    for one in (ours, *held):
-        if one.why:
-            return one.why
+    baselines = [baseline] if own and baseline and ours.column != BASELINE else []
+    for place in (ours, *baselines):
+        if place.why:
+            return place.why
     if ours.facts["substitute_for"]:
         return SUBSTITUTE
-    if any(one.facts["cut"] for one in (ours, *held)):
+    if any(place.facts["cut"] for place in (ours, *baselines)):
         return CUT
     values, published, digit = ours.read["value"], ours.cell.published or 0.0, last_digit(declared)
-    if own and held:
-        values = (values - held[0].read["value"]).dropna()
+    if own and baselines:
+        values = (values - baselines[0].read["value"]).dropna()
         published, digit = published - own.value, 2 * digit
-    found = numbers.interval(values)
+    margin = numbers.interval(values)
     if own and ours.column == BASELINE:
         return ANOTHER_NETWORK
     spread, less = ours.cell.published_std or 0.0, EVALUATED[declared.metric].less
-    return reach_verdict(found, published, digit, spread, less)
+    return reach_verdict(margin, published, digit, spread, less)
 
 
 def seed_lines(name: str, metric: str, cells: Iterable[ReadCell]) -> pd.DataFrame:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from fedpriv.account.statement import attacker_accuracy
+from fedpriv.account.statement import attacker_accuracy, mark_epsilon
 from fedpriv.audit.finding import THREATS, Finding, broken_guarantees
 from fedpriv.paper.epsilons import SELECTOR_COLUMNS, EpsilonSelector
 from fedpriv.paper.tables import AuditsTable, EpsilonsTable, LabelledRun
@@ -124,7 +124,10 @@ def epsilons_table(results: Results, declared: EpsilonsTable, name: str) -> Prin
     for selector, cells in counted.items():
         lines = [line for some in cells for line in some if line["unit"] != "none"]
         header = {"ε counted by": str(selector)}
-        header["Status"] = "; ".join(dict.fromkeys(line["epsilon_status"] for line in lines)) or selector.kind
+        statuses = sorted({line["epsilon_status"] for line in lines}) or [selector.kind]
+        if len(statuses) > 1:  # the marks say which ε has which
+            statuses = [mark_epsilon(status, status) for status in statuses]
+        header["Status"] = "; ".join(statuses)
         header["Neighbours"] = ", ".join(
             RELATIONS[relation] for relation in sorted({line["relation"] for line in lines})
         )
