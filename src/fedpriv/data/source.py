@@ -95,8 +95,8 @@ def folder_of(mirror: str) -> Path:
     """Return the folder that a mirror is; one that does not exist is BadInput."""
     folder = Path(os.path.expanduser(mirror))
     if not folder.is_dir():
-        found = without_credentials(mirror)
-        raise BadInput(f"mirrors: found {found}, allowed: a folder that exists or a http(s) URL")
+        name = without_credentials(mirror)
+        raise BadInput(f"mirrors: found {name}, allowed: a folder that exists or a http(s) URL")
     return folder
 
 
@@ -105,15 +105,15 @@ def places(dataset: Dataset, file: RawFile, mirrors: Sequence[str]) -> list[str]
 
     Of a mirror's folder these are the paths that are there, or the first of all that are looked at.
     """
-    found = []
+    candidates = []
     for mirror in mirrors:
         if is_url(mirror):
-            found.append(f"{mirror.rstrip('/')}/{dataset.name}/{file.name}")
+            candidates.append(f"{mirror.rstrip('/')}/{dataset.name}/{file.name}")
         else:
             folder = folder_of(mirror)
             looked_at = [str(folder / name) for name in (f"{dataset.name}/{file.name}", *file.also)]
-            found += [path for path in looked_at if os.path.isfile(path)] or looked_at[:1]
-    return found + [base + file.name for base in dataset.public]
+            candidates += [path for path in looked_at if os.path.isfile(path)] or looked_at[:1]
+    return candidates + [base + file.name for base in dataset.public]
 
 
 def decompress(path: Path) -> bytes:
@@ -139,25 +139,25 @@ def recorded_hash(record: Path) -> str | None:
     """Return the recorded hash, or None without one; a damaged record is BadInput naming it."""
     if not record.exists():
         return None
-    found = re.match(rb"([0-9a-f]{64})\b", record.read_bytes())
-    if not found:
+    digits = re.match(rb"([0-9a-f]{64})\b", record.read_bytes())
+    if not digits:
         raise BadInput(f"{record}: found no hash, allowed: 64 hexadecimal digits; delete it and fetch again")
-    return found[1].decode()
+    return digits[1].decode()
 
 
 def file_fault(path: Path, file: RawFile, record: Path) -> str:
     """Name the difference of `path` from `file`, whose hash is published or in `record`; empty: none."""
-    sha256 = file.sha256 or recorded_hash(record)
+    known = file.sha256 or recorded_hash(record)
     try:
-        found = digest(path)
+        sha256 = digest(path)
     except ValueError as error:
-        return f"found {error}, allowed: " + (f"contents with sha256 {sha256}" if sha256 else "a whole file")
-    if sha256 in (None, found):
+        return f"found {error}, allowed: " + (f"contents with sha256 {known}" if known else "a whole file")
+    if known in (None, sha256):
         return file.problem(path)
     basis = "of the decompressed bytes"
     if not file.sha256:
         basis = f"as it was first fetched; if it was changed on purpose, delete {record}"
-    return f"found sha256 {found}, allowed: {sha256} ({basis})"
+    return f"found sha256 {sha256}, allowed: {known} ({basis})"
 
 
 def download(url: str, path: Path, title: str, attempts: int, backoff: float) -> str:
