@@ -79,9 +79,9 @@ def hold_lock(path: Path) -> Generator[None]:
 def remove_torn(path: Path) -> None:
     """Remove what killed writers of `path` have left beside it, and nothing else."""
     ours = re.compile(rf"\.{re.escape(path.stem)}\.[0-9a-f]{{8}}{re.escape(path.suffix)}")
-    for one in path.parent.iterdir() if path.parent.is_dir() else ():
-        if ours.fullmatch(one.name):
-            one.unlink(missing_ok=True)
+    for file in path.parent.iterdir() if path.parent.is_dir() else ():
+        if ours.fullmatch(file.name):
+            file.unlink(missing_ok=True)
 
 
 def move(temporary: Path, path: Path) -> None:
@@ -112,10 +112,10 @@ class Broken(ValueError):
 def seal(path: Path) -> None:
     """Write the digest of the file over the one `OPEN` in it."""
     with path.open("r+b") as file, mmap.mmap(file.fileno(), 0) as content:
-        found = SEAL.search(content)
-        if not found:
+        match = SEAL.search(content)
+        if not match:
             raise ValueError(f"{path}: no place for a seal")
-        content[found.start() : found.end()] = _digest(content, found.start())
+        content[match.start() : match.end()] = _digest(content, match.start())
 
 
 def check_seal(path: Path) -> None:
@@ -126,10 +126,10 @@ def check_seal(path: Path) -> None:
         if not path.stat().st_size:
             raise Broken("an empty file")
         with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-            found = SEAL.search(content)
-            if not found:
+            match = SEAL.search(content)
+            if not match:
                 raise Broken("no seal")
-            if found.group() != _digest(content, found.start()):
+            if match.group() != _digest(content, match.start()):
                 raise Broken("its bytes are not those that were written")
 
 
@@ -139,8 +139,8 @@ def seal_of(path: Path) -> str:
         return ""
     try:
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-            found = SEAL.search(content)
-            return found.group()[len(MARK) :].decode(errors="replace") if found else ""
+            match = SEAL.search(content)
+            return match.group()[len(MARK) :].decode(errors="replace") if match else ""
     except ValueError:  # an empty file cannot be mapped
         return ""
 
