@@ -15,8 +15,8 @@ import re
 import shutil
 import time
 import zlib
-from collections.abc import Sequence
-from contextlib import redirect_stdout
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 
 from fedpriv.data.arrays import Dataset, RawFile
@@ -116,18 +116,26 @@ def places(dataset: Dataset, file: RawFile, mirrors: Sequence[str]) -> list[str]
     return candidates + [base + file.name for base in dataset.public]
 
 
+@contextmanager
+def decompressed(path: Path) -> Generator[io.BufferedIOBase]:
+    """Yield an open file, of a gzip what is in it; a damaged one that is read is a ValueError saying so."""
+    with path.open("rb") as file:
+        try:
+            yield gzip.GzipFile(fileobj=file) if file.peek(2).startswith(b"\x1f\x8b") else file
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+            raise ValueError(f"a damaged gzip file ({error})") from error
+
+
 def decompress(path: Path) -> bytes:
-    """Return the bytes of a file, those of a gzip decompressed; a damaged one is a ValueError saying so."""
-    content = path.read_bytes()
-    try:
-        return gzip.decompress(content) if content.startswith(b"\x1f\x8b") else content
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise ValueError(f"a damaged gzip file ({error})") from error
+    """Return the decompressed bytes of a file."""
+    with decompressed(path) as file:
+        return file.read()
 
 
 def digest(path: Path) -> str:
-    """Return the sha256 of a file's decompressed bytes."""
-    return hashlib.sha256(decompress(path)).hexdigest()
+    """Return the sha256 of a file's decompressed bytes, of which memory never holds all."""
+    with decompressed(path) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def record_of(target: Path) -> Path:
