@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def default_place(paper: str, run: str, settings: Sequence[str], seed: int) -> Path:
     """Return where a run by itself is written, with what is set in its name."""
-    name = ",".join((run, *(re.sub(r"[^\w.=+-]+", "_", one) for one in settings)))
+    name = ",".join((run, *(re.sub(r"[^\w.=+-]+", "_", setting) for setting in settings)))
     return Path("results/runs", paper, name, f"seed{seed}")
 
 
