@@ -18,6 +18,7 @@ from fedpriv.config.jobs import INDEX, Sizes, read_times
 from fedpriv.config.plan import Plan, load_preset
 from fedpriv.data.source import CREDENTIALS, mirrors
 from fedpriv.progress import duration
+from fedpriv.store.files import existing_folder
 from fedpriv.store.machine import cores
 from fedpriv.store.machine import engines as machine_engines
 
@@ -90,12 +91,6 @@ def engines() -> Check:
 def free_bytes(folder: Path) -> float:
     """Return the free space, GB, where `folder` is or would be made."""
     return shutil.disk_usage(existing_folder(folder)).free / 1e9
-
-
-def existing_folder(folder: Path) -> Path:
-    """Return the folder, or the nearest one above it that exists."""
-    folder = folder.absolute()
-    return next(place for place in (folder, *folder.parents) if place.exists())
 
 
 def disk(resources: Path, results: Path) -> Check:

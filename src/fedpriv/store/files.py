@@ -5,6 +5,7 @@ format that keeps a text of its writer's choice can carry one: parquet and safet
 JSON in a key.
 """
 
+import errno
 import hashlib
 import json
 import mmap
@@ -45,22 +46,31 @@ def writing(path: Path) -> Generator[Path]:
 
 
 ROOM = 1 << 20  # bytes, more than most runs leave
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # a disk, a quota, the limit of a process
 
 
 class NoRoom(OSError):
     """A full disk, or a full quota."""
 
 
+def existing_folder(folder: Path) -> Path:
+    """Return the folder, or the nearest one above it that exists."""
+    return next(place for place in (folder, *folder.absolute().parents) if place.is_dir())
+
+
 def require_room(folder: Path) -> None:
-    """Raise NoRoom where no file can be written, before there is anything that would be lost."""
-    folder.mkdir(parents=True, exist_ok=True)
+    """Raise NoRoom where a full disk takes no file, before there is anything that would be lost.
+
+    The folder is not made; what else is wrong with it whoever writes there finds out.
+    """
     try:
-        with TemporaryFile(dir=folder) as file:
+        with TemporaryFile(dir=existing_folder(folder)) as file:
             file.write(bytes(ROOM))
             file.flush()
             os.fsync(file.fileno())
     except OSError as error:
-        raise NoRoom(f"{folder}: no room for what a run leaves ({error}); it was not trained") from error
+        if error.errno in FULL:
+            raise NoRoom(f"{folder}: no room for what a run leaves ({error}); it was not trained") from error
 
 
 @contextmanager
