@@ -18,6 +18,7 @@ from fedpriv.config.jobs import INDEX, Sizes, read_times
 from fedpriv.config.plan import Plan, load_preset
 from fedpriv.data.source import CREDENTIALS, mirrors
 from fedpriv.progress import duration
+from fedpriv.store.files import existing_folder
 from fedpriv.store.machine import cores
 from fedpriv.store.machine import engines as machine_engines
 
@@ -47,41 +48,41 @@ def diagnose(resources: Path, timed: Path | None = None, kept: KeptOf = lambda _
     `timed` is a preset: how long it trains is said, with and without the runs that `kept` names.
     """
     plan = load_preset(timed) if timed else None  # first: what is not there is said at once
-    found = [
+    checks = [
         Check("python", "ok", f"{platform.python_version()}, {cores()} cores"),
         torch(),
         engines(),
         disk(resources, Path("results")),
         kaggle(resources),
     ]
-    return found + ([time_of(Sizes(plan, read_times(INDEX)), kept(plan))] if plan else [])
+    return checks + ([time_of(Sizes(plan, read_times(INDEX)), kept(plan))] if plan else [])
 
 
 def torch() -> Check:
     """Name torch's version and the GPUs that it sees; a GPU that it cannot use is something to do."""
     if find_spec("torch") is None:
-        said = "not installed; pip install -c constraints.txt -e '.[train]' brings it"
-        return Check("torch", "missing", said)
+        text = "not installed; pip install -c constraints.txt -e '.[train]' brings it"
+        return Check("torch", "missing", text)
     import torch
 
     if torch.cuda.is_available():
         seen = [torch.cuda.get_device_properties(number) for number in range(torch.cuda.device_count())]
-        devices = ", ".join(f"{one.name} ({one.total_memory / 2**30:.0f} GiB)" for one in seen)
+        devices = ", ".join(f"{gpu.name} ({gpu.total_memory / 2**30:.0f} GiB)" for gpu in seen)
         return Check("torch", "ok", f"{torch.__version__}, {devices}")
-    said = f"{torch.__version__}, runs on the CPU"
+    text = f"{torch.__version__}, runs on the CPU"
     if not DRIVER.exists():
-        return Check("torch", "ok", f"{said}: no GPU here")
+        return Check("torch", "ok", f"{text}: no GPU here")
     why = (
         f"its GPU cannot be used with CUDA {torch.version.cuda}; see whether nvidia-smi lists it and "
         "CUDA_VISIBLE_DEVICES allows it, or install what https://pytorch.org/get-started names for it"
     )
-    return Check("torch", "to do", f"{said}: an NVIDIA driver is here, but {why}")
+    return Check("torch", "to do", f"{text}: an NVIDIA driver is here, but {why}")
 
 
 def engines() -> Check:
     """Say whether small networks are trained in C, and why not."""
-    found = machine_engines()
-    why = found.why_not() if found else ["the package fedpriv-engines is not installed"]
+    package = machine_engines()
+    why = package.why_not() if package else ["the package fedpriv-engines is not installed"]
     if not why:
         return Check("compiled code", "ok", "available")
     return Check("compiled code", "to do", f"{', '.join(why)}; torch does its work, slower")
@@ -92,23 +93,18 @@ def free_bytes(folder: Path) -> float:
     return shutil.disk_usage(existing_folder(folder)).free / 1e9
 
 
-def existing_folder(folder: Path) -> Path:
-    """Return the folder, or the nearest one above it that exists."""
-    folder = folder.absolute()
-    return next(one for one in (folder, *folder.parents) if one.exists())
-
-
 def disk(resources: Path, results: Path) -> Check:
     """Say whether there is room where data and results are written."""
-    if locked := [str(one) for one in (resources, results) if not os.access(existing_folder(one), os.W_OK)]:
+    places = resources, results
+    if locked := [str(place) for place in places if not os.access(existing_folder(place), os.W_OK)]:
         return Check("disk", "missing", f"{', '.join(locked)} cannot be written; take a folder of your own")
-    least = min(free_bytes(resources), free_bytes(results))
-    said = f"{least:,.1f} GB free"
+    least = min(map(free_bytes, places))
+    text = f"{least:,.1f} GB free"
     if least < DEMO:
-        return Check("disk", "missing", f"{said}; make room: even the demo takes {DEMO} GB")
+        return Check("disk", "missing", f"{text}; make room: even the demo takes {DEMO} GB")
     if least < PAPER:
-        return Check("disk", "to do", f"{said}; the preset paper takes {PAPER} GB")
-    return Check("disk", "ok", f"{said}: enough for every preset")
+        return Check("disk", "to do", f"{text}; the preset paper takes {PAPER} GB")
+    return Check("disk", "ok", f"{text}: enough for every preset")
 
 
 def kaggle(resources: Path) -> Check:
@@ -124,8 +120,8 @@ def kaggle(resources: Path) -> Check:
         return Check("kaggle", "to do", f"no credentials, only aptos needs them; {CREDENTIALS}")
     cache = Path(os.environ.get("KAGGLEHUB_CACHE") or Path.home() / ".cache/kagglehub")
     if (room := free_bytes(cache)) < PHOTOGRAPHS:
-        said = f"{room:,.1f} GB free for {cache}, aptos takes {PHOTOGRAPHS:g} while it is unpacked"
-        return Check("kaggle", "to do", f"{said}: make room, or set KAGGLEHUB_CACHE")
+        text = f"{room:,.1f} GB free for {cache}, aptos takes {PHOTOGRAPHS:g} while it is unpacked"
+        return Check("kaggle", "to do", f"{text}: make room, or set KAGGLEHUB_CACHE")
     return Check("kaggle", "ok", "credentials are here; accept the competition's rules once, in a browser")
 
 
@@ -142,16 +138,16 @@ def time_of(sizes: Sizes, kept: Collection[str]) -> Check:
             left += len(seeds.difference(kept)) * seconds
             unknown += len(seeds) * (sizes.known(paper, name) is None)
             seen |= seeds
-    total, here = sum(spent.values()), cores()
+    total, number = sum(spent.values()), cores()
     papers = ", ".join(f"{paper} {duration(took)}" for paper, took in spent.items())
-    said = [
-        f"{duration(total)} of one core, {duration(total / here)} on these {here}: {len(seen)} trainings"
+    parts = [
+        f"{duration(total)} of one core, {duration(total / number)} on these {number}: {len(seen)} trainings"
         + f" ({papers})" * (len(spent) > 1)
     ]
     if pays:
-        said.append(f"{duration(pays)} of it ask for a GPU")
+        parts.append(f"{duration(pays)} of it ask for a GPU")
     if unknown:
-        said.append(f"{unknown} are guessed, of networks that nobody has stored")
+        parts.append(f"{unknown} are guessed, of networks that nobody has stored")
     if taken := len(seen.intersection(kept)):
-        said.append(f"{duration(left)} of one core without the {taken} that are stored")
-    return Check(f"time {plan.preset.preset}", "ok", "; ".join(said))
+        parts.append(f"{duration(left)} of one core without the {taken} that are stored")
+    return Check(f"time {plan.preset.preset}", "ok", "; ".join(parts))

@@ -152,8 +152,8 @@ def _bar(title: str, done: int, total: int | None, far: Far) -> Generator[Update
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
     words = (TextColumn("{task.description}", markup=False), BarColumn())
-    told = (TextColumn("{task.fields[far]}"), TextColumn("{task.fields[result]}"), TimeRemainingColumn())
-    with nullcontext(BARS[-1]) if BARS else Progress(*words, *told, console=Console(stderr=True)) as bar:
+    columns = (TextColumn("{task.fields[far]}"), TextColumn("{task.fields[result]}"), TimeRemainingColumn())
+    with nullcontext(BARS[-1]) if BARS else Progress(*words, *columns, console=Console(stderr=True)) as bar:
         task = bar.add_task(visible(title), completed=done, total=total, far=far(done, total), result="")
         BARS.append(bar)
 
@@ -177,11 +177,11 @@ def _lines(title: str, begun: int, total: int | None, far: Far) -> Generator[Upd
     The end has a line where it has a result to say, or took as long.
     """
     started, ended = time.monotonic(), Event()
-    done, said = begun, ""
+    done, latest = begun, ""
 
     def tell() -> None:
         left = remaining(time.monotonic() - started, done - begun, total and total - done)
-        print_stderr(f"{title}: {', '.join(filter(None, (far(done, total), said, left)))}")
+        print_stderr(f"{title}: {', '.join(filter(None, (far(done, total), latest, left)))}")
 
     def tick() -> None:
         pause = FIRST
@@ -190,8 +190,8 @@ def _lines(title: str, begun: int, total: int | None, far: Far) -> Generator[Upd
             pause = PLAIN_SECONDS
 
     def update(new: int, result: str) -> None:
-        nonlocal done, said
-        done, said = new, result
+        nonlocal done, latest
+        done, latest = new, result
 
     ticker = Thread(target=tick, daemon=True)
     ticker.start()
@@ -200,7 +200,7 @@ def _lines(title: str, begun: int, total: int | None, far: Far) -> Generator[Upd
     finally:
         ended.set()
         ticker.join()
-    if done == total and (said or time.monotonic() - started >= FIRST):
+    if done == total and (latest or time.monotonic() - started >= FIRST):
         tell()
 
 

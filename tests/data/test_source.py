@@ -3,6 +3,7 @@ import hashlib
 import re
 import socket
 import sys
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -100,6 +101,18 @@ def test_a_folder_may_keep_the_file_where_others_do_and_packed_or_not(name, body
     path = fetch(tmp_path / "raw", str(tmp_path / "mirror"), file=ALSO)
     assert path.name == "toy.gz" and source.decompress(path) == CONTENT
     assert place.read_bytes() == body and names(tmp_path / "raw") == ["toy.gz"]
+
+
+@pytest.mark.parametrize("body", [PACKED, CONTENT])
+def test_a_hash_is_of_the_decompressed_bytes_and_memory_holds_few_of_them(body, tmp_path):
+    path = tmp_path / "toy"
+    path.write_bytes(body * 64)  # gzip files one after the other are one of all
+    known = hashlib.sha256(CONTENT * 64).hexdigest()
+    tracemalloc.start()
+    assert source.digest(path) == known
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 3 * len(CONTENT)
 
 
 def test_a_folder_that_has_it_nowhere_says_where_it_was_looked_for(tmp_path):

@@ -16,7 +16,12 @@ def full(when: str, how: partial, names: str) -> Fault:
 
 after = partial(at_rename, blow=fill)
 TRAINING = [
-    full("train: at the partition", partial(fill), "seed0.npz"),
+    full("train: before it", partial(fill, 100_000), "out: no room for what a run leaves"),
+    full(
+        "train: at the partition",
+        partial(at_call, "fedpriv.train.inputs", "write_partition", 1, fill),
+        "seed0.npz",
+    ),
     full("train: at the first state", partial(after, "seed0.npz"), "state.safetensors"),
     full(
         "train: at the trace", partial(at_call, "fedpriv.train.loop", "run_round", 5, fill), "trace.parquet"

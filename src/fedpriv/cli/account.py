@@ -31,14 +31,14 @@ def account_run(
         raise BadInput(f"There is no run in '{directory}'.")
     there = directory / "ledger.parquet"
     stated = ledger_deltas(there)
-    given = {"delta": delta, "instance_delta": instance_delta}
-    asked = {name: value for name, value in given.items() if value is not None}
-    for name, value in asked.items():
+    options = {"delta": delta, "instance_delta": instance_delta}
+    overrides = {name: value for name, value in options.items() if value is not None}
+    for name, value in overrides.items():
         if value != (before := stated.get(name, value)) and 0 < value < 1:
             raise BadInput(
                 f"{name}: found {value:g}, allowed: {before:g}, at which {there} counts; or remove that file"
             )
-    known: dict[str, Any] = counted_at(directory, configs) | stated | asked
+    known: dict[str, Any] = counted_at(directory, configs) | stated | overrides
     unsaid = [name for name in UNITS if name not in known]
     if len(unsaid) == len(UNITS):
         raise nobody_says("delta", directory, configs)
@@ -70,10 +70,10 @@ def counted_at(directory: Path, configs: Path) -> dict[str, Any]:
     """
     path = directory / "summary.json"
     summary = RunDir(directory).summary if path.exists() else {}
-    given = summary.get("account", {})
-    if isinstance(given, dict):  # of a study also at which other σ: that is the study's own
-        given = {name: value for name, value in given.items() if name != "recount"}
-    own = parse(Deltas.model_validate, given, f"{path}: account")
+    account = summary.get("account", {})
+    if isinstance(account, dict):  # of a study also at which other σ: that is the study's own
+        account = {name: value for name, value in account.items() if name != "recount"}
+    own = parse(Deltas.model_validate, account, f"{path}: account")
     with suppress(BadInput, KeyError):  # of no preset that is here, or of another run now
         plan = load_preset(configs / f"{summary['preset']}.yaml")
         run = plan.runs[summary["paper"]][summary["run"]]

@@ -84,9 +84,9 @@ Examples:
 app = typer.Typer(cls=Grouped, pretty_exceptions_enable=False, rich_markup_mode=None, epilog=EXAMPLES)
 
 
-def version(asked: bool) -> None:
+def version(flag: bool) -> None:
     """Print which fedpriv this is, and whose runs it takes for its own."""
-    if asked:
+    if flag:
         from fedpriv import __version__
         from fedpriv.config.run import RESULTS_VERSION
 
@@ -118,8 +118,8 @@ AGAIN = {"run": "goes on from the last saved round", "fetch": "goes on with what
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program and return its exit code; each thing that goes wrong is one line on stderr."""
-    given = list(sys.argv[1:] if arguments is None else arguments)
-    words = [word for word in given if word != "--debug"] or ["--help"]
+    argv = list(sys.argv[1:] if arguments is None else arguments)
+    words = [word for word in argv if word != "--debug"] or ["--help"]
     if words[0] == "help":
         words = [*words[1:2], "--help"]
     try:
@@ -129,7 +129,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code = stopped.code
         print_stderr(f"fedpriv: {stopped}")
     except Exception as error:
-        if "--debug" in given:
+        if "--debug" in argv:
             raise
         messages, code = explain(error, words[0] if words else "")
         print_stderr(*(f"fedpriv: {message}" for message in messages))
@@ -158,10 +158,10 @@ def explain(error: Exception, verb: str = "") -> tuple[list[str], int]:
         from pydantic import ValidationError
 
         see = "fedpriv help" + f" {verb}" * any(verb in group for group in VERBS.values())
-        found = ""  # where another kind of value is allowed; typer's own message leaves it out
+        ending = ""  # where another kind of value is allowed; typer's own message leaves it out
         if isinstance(cause := error.__cause__, ValidationError):
-            found = f"; found {short_repr(cause.errors()[0]['input'])}"
-        message = f"{error.format_message().rstrip('.')}{found}"
+            ending = f"; found {short_repr(cause.errors()[0]['input'])}"
+        message = f"{error.format_message().rstrip('.')}{ending}"
         return [f"{message}{'' if message.endswith('?') else '.'} See: {see}"], error.exit_code
     if isinstance(error, OSError) and (error.errno in FULL or f"errno {errno.ENOSPC}" in str(error)):
         return [f"{error}: make room; the same command {AGAIN.get(verb, 'starts anew')}"], 1
@@ -279,15 +279,15 @@ def account(
 
         at = traces.deltas(directory, delta, instance_delta)
         with traces.rows_of(directory) as trace:
-            found = statements(ledger(trace, at, ignore=ignore or ()))
+            epsilons = statements(ledger(trace, at, ignore=ignore or ()))
     else:
         from fedpriv.cli.account import account_run
         from fedpriv.store.rundir import run_directory
 
         take_only("account RUN", ["--ignore"] * bool(ignore), ["--delta", "--instance-delta"])
         with run_directory(directory) as there:
-            found = account_run(there, delta, instance_delta, configs)
-    print_result({"statements": list(map(statement_as_dict, found))}, statement_table(found), as_json)
+            epsilons = account_run(there, delta, instance_delta, configs)
+    print_result({"statements": list(map(statement_as_dict, epsilons))}, statement_table(epsilons), as_json)
 
 
 def doctor(

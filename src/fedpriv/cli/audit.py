@@ -59,16 +59,16 @@ def audit(
     plan = {"--sample-rate": q, "--noise-multiplier": noise_multiplier, "--rounds": rounds}
     started = time.perf_counter()
     if directory:
-        given = [name for name, value in plan.items() if value is not None] + ["--set"] * bool(settings)
+        options = [name for name, value in plan.items() if value is not None] + ["--set"] * bool(settings)
         if is_trace(directory):
-            take_only("audit TRACE.csv", given, ["--delta", "--ignore"])
+            take_only("audit TRACE.csv", options, ["--delta", "--ignore"])
             at = deltas(directory, delta, None)
             from fedpriv.audit.traces import audit_trace
 
             with rows_of(directory) as trace:
                 findings = audit_trace(trace, at, ignore or ())
         else:
-            take_only("audit RUN", given + ["--ignore"] * bool(ignore), ["--delta"])
+            take_only("audit RUN", options + ["--ignore"] * bool(ignore), ["--delta"])
             findings = audit_finished(directory, delta, configs)
         print_findings(directory, findings, time.perf_counter() - started, as_json)
         return
@@ -80,11 +80,11 @@ def audit(
     assert q is not None and noise_multiplier is not None and rounds is not None and delta is not None
     alike = AlikeRounds(rate(q), noise_multiplier, rounds)
     target = dry.mechanism_by_name(mechanism, alike, delta, nested(settings or []))
-    found = dry.audit_mechanism(target, delta, transcripts, seed=seed)
+    finding = dry.audit_mechanism(target, delta, transcripts, seed=seed)
     took = time.perf_counter() - started
-    facts = found.as_dict() | {"seconds": took}
-    print_result(facts, [str(found), found.threat, f"{took:.1f} seconds"], as_json)
-    if found.refuted:
+    facts = finding.as_dict() | {"seconds": took}
+    print_result(facts, [str(finding), finding.threat, f"{took:.1f} seconds"], as_json)
+    if finding.refuted:
         raise typer.Exit(1)
 
 
@@ -110,23 +110,23 @@ def print_findings(path: Path, findings: Sequence[Finding], took: float, as_json
 
     lines = [
         {
-            "about": one.about,
-            "ε": one.stated,
-            "lower bound": f"{one.lower_bound:.4g}",
-            "verdict": one.verdict,
-            "audit": one.audit.replace("_", " "),
-            "status": one.kind,
-            "δ": f"{one.delta:g}",
-            "confidence": one.sure,
-            "broken": one.broken,
-            "cost": one.cost,
+            "about": finding.about,
+            "ε": finding.stated,
+            "lower bound": f"{finding.lower_bound:.4g}",
+            "verdict": finding.verdict,
+            "audit": finding.audit.replace("_", " "),
+            "status": finding.kind,
+            "δ": f"{finding.delta:g}",
+            "confidence": finding.sure,
+            "broken": finding.broken,
+            "cost": finding.cost,
         }
-        for one in findings
+        for finding in findings
     ]
-    threats = dict.fromkeys(f"{one.audit.replace('_', ' ')}: {one.threat}" for one in findings)
-    shown = [Table("", lines), *threats] if findings else [f"{path}: nothing of it can be attacked"]
-    facts = {"findings": [one.as_dict() for one in findings], "seconds": took}
-    print_result(facts, shown, as_json)
+    threats = dict.fromkeys(f"{finding.audit.replace('_', ' ')}: {finding.threat}" for finding in findings)
+    parts = [Table("", lines), *threats] if findings else [f"{path}: nothing of it can be attacked"]
+    facts = {"findings": [finding.as_dict() for finding in findings], "seconds": took}
+    print_result(facts, parts, as_json)
     if refuted := broken_guarantees(findings):
         print_stderr(f"refuted: {refuted[0]}")
         raise typer.Exit(1)

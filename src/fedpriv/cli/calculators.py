@@ -84,8 +84,8 @@ def epsilon(
             f"says most. The 2019 paper counts {statements['moments'].epsilon:.4g} (moments)."
         )
         notes = [use, *notes]
-    shown = statement_table(list(statements.values()), notes=notes)
-    print_result(facts if accountant == "all" else facts[accountant], shown, as_json)
+    parts = statement_table(list(statements.values()), notes=notes)
+    print_result(facts if accountant == "all" else facts[accountant], parts, as_json)
 
 
 def calibrate(
@@ -121,11 +121,11 @@ def calibrate(
         notes += [
             f"Use the noise multiplier of {least}: with each of them the plan keeps ε; it is the least."
         ]
-    shown = statement_table(
+    parts = statement_table(
         statements, {"noise multiplier": multipliers}, notes=[*notes, *assumptions(accountant)]
     )
-    found = facts | {name: {"found": why} for name, why in cannot.items()}
-    print_result(found if accountant == "all" else facts[accountant], shown, as_json)
+    outcomes = facts | {name: {"found": why} for name, why in cannot.items()}
+    print_result(outcomes if accountant == "all" else facts[accountant], parts, as_json)
 
 
 def rr_epsilon(

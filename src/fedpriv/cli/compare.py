@@ -44,8 +44,8 @@ def compare(
         from fedpriv.workflow.inventory import results_of
 
         folder = Path(first) if Path(first).is_dir() else results_of(first, reference)
-        shown = [part for paper in claims.papers(folder) for part in published_tables(paper)]
-        print_result(claims.compared_facts(folder), shown, as_json)
+        parts = [part for paper in claims.papers(folder) for part in published_tables(paper)]
+        print_result(claims.compared_facts(folder), parts, as_json)
         return
     from fedpriv.report.numbers import percent
     from fedpriv.workflow import inventory
@@ -54,10 +54,10 @@ def compare(
         Path(word) if Path(word).exists() else inventory.results_of(word, reference)
         for word in (first, second)
     )
-    one = inventory.result(first_place)
-    other = inventory.result(second_place, like=one.settings)
-    pairs = inventory.pairs(one, other)
-    digits = 2 if one.settings and other.settings else 1  # of runs the last digits tell whether they are one
+    left = inventory.result(first_place)
+    right = inventory.result(second_place, like=left.settings)
+    pairs = inventory.pairs(left, right)
+    digits = 2 if left.settings and right.settings else 1  # of runs the last digits tell whether they are one
     accuracies = [
         {
             **dict(zip(("table", "row", "column"), pair.cell, strict=False)),
@@ -69,14 +69,14 @@ def compare(
         for pair in pairs
     ]
     changed = [
-        {"key": key, "A": one.settings.get(key, ""), "B": other.settings.get(key, "")}
-        for key in dict.fromkeys((*one.settings, *other.settings))
-        if one.settings.get(key) != other.settings.get(key)
+        {"key": key, "A": left.settings.get(key, ""), "B": right.settings.get(key, "")}
+        for key in dict.fromkeys((*left.settings, *right.settings))
+        if left.settings.get(key) != right.settings.get(key)
     ]
     names = ("first", "second", "difference")
     cells = [{"cell": pair.cell} | {name: getattr(pair, name)._asdict() for name in names} for pair in pairs]
     parts: list[Table | str] = [f"A: {first}", f"B: {second}", Table("accuracy (%)", accuracies)]
-    if one.settings and other.settings:
+    if left.settings and right.settings:
         parts.append(Table("settings that differ", changed) if changed else "No setting differs.")
     print_result({"A": first, "B": second, "cells": cells, "settings": changed}, parts, as_json)
 

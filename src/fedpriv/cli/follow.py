@@ -89,16 +89,16 @@ def follow(command: Sequence[str], kept: Path) -> int:
         assert process.stdout
         for line in process.stdout:
             write_log(log, line)
-            if found := TOTAL.match(line):
-                total = found[1]
-            elif found := STEPS.match(line):
-                done, total = found.groups()
-            elif found := FAILED.match(line):
+            if match := TOTAL.match(line):
+                total = match[1]
+            elif match := STEPS.match(line):
+                done, total = match.groups()
+            elif match := FAILED.match(line):
                 failed, screen.last = True, ""
-                tell(f"failed: {found[1]}")
-            elif failed and (found := LOG.match(line)):
+                tell(f"failed: {match[1]}")
+            elif failed and (match := LOG.match(line)):
                 failed = False
-                tell(*end(Path(found[1])))
+                tell(*end(Path(match[1])))
             elif MARK in line:
                 minutes, seconds = divmod(int(time.monotonic() - started), 60)
                 what = line.partition(MARK)[2].strip()
@@ -120,15 +120,15 @@ class Screen:
     """What is shown of a step: one line that changes at a terminal, elsewhere a line now and then."""
 
     def __init__(self) -> None:
-        self.last, self.shown = "", dict[str, float]()  # the step of the last line; when each had its last
+        self.last, self.times = "", dict[str, float]()  # the step of the last line; when each had its last
 
     def show(self, line: str, step: str) -> None:
         """Show how far a step is; what is not shown is in the log."""
         now, tty = time.monotonic(), sys.stdout.isatty()
         again = tty and step == self.last
-        if not again and now < self.shown.get(step, -PAUSE) + PAUSE:
+        if not again and now < self.times.get(step, -PAUSE) + PAUSE:
             return
-        self.last, self.shown[step] = step, now
+        self.last, self.times[step] = step, now
         width = shutil.get_terminal_size().columns - 1 if tty else None
         with contextlib.suppress(OSError):
             put(OVER * again + visible(line)[:width], sys.stdout)

@@ -51,10 +51,10 @@ def list_table(
         paper = match_name("paper", paper, list(homes(configs / "papers")))
     every = inventory(configs, reference, resources, paper)
     kinds = ("papers", *LONG) if paper else get_args(Kind)
-    found = {name: every[name] for name in kinds if kind in (None, name)}
-    shown = [Table(name, lines) for name, lines in found.items() if kind or name not in LONG]
+    lists = {name: every[name] for name in kinds if kind in (None, name)}
+    tables = [Table(name, lines) for name, lines in lists.items() if kind or name not in LONG]
     note = [] if kind else [f"More: {', '.join(f'fedpriv list {name} [--paper PAPER]' for name in LONG)}"]
-    print_result(found, [*shown, *note], as_json)
+    print_result(lists, [*tables, *note], as_json)
 
 
 def show(
@@ -81,8 +81,8 @@ def show(
 
     if words[0].endswith(".yaml"):
         config, paper, run = [*words, "", ""][:3]
-        found = results.resolve_run(preset_file(Path(config)), paper, run, reference)
-        print_result(found, run_parts(found, config), as_json)
+        facts = results.resolve_run(preset_file(Path(config)), paper, run, reference)
+        print_result(facts, run_parts(facts, config), as_json)
         return
     folder = results.results_of(words[0], reference)
     table, row, column = [*words[1:], "", "", ""][:3]
@@ -90,74 +90,74 @@ def show(
     if folder.is_relative_to(Path.cwd()) and len((near := folder.relative_to(Path.cwd())).parts) > 2:
         folder = near
     if not table:
-        found = results.paper(folder)
-        shown = paper_parts(found)
+        facts = results.paper(folder)
+        parts = paper_parts(facts)
     elif not row:
-        found = results.element(folder, table)
-        shown = element_parts(found)
+        facts = results.element(folder, table)
+        parts = element_parts(facts)
     else:
-        found = results.show(folder, table, row, column, configs)
-        shown = cell_parts(found, f"{configs / folder.parent.name}.yaml {folder.name}")
-    print_result(found, shown, as_json)
+        facts = results.show(folder, table, row, column, configs)
+        parts = cell_parts(facts, f"{configs / folder.parent.name}.yaml {folder.name}")
+    print_result(facts, parts, as_json)
 
 
-def element_parts(found: Mapping[str, Any]) -> list[Table | str]:
+def element_parts(facts: Mapping[str, Any]) -> list[Table | str]:
     """Return a table as a paper would print it, or the caption of a figure, and where its files are."""
     from fedpriv.report.render import OURS
 
     parts: list[Table | str] = []
-    for number, block in enumerate(found.get("blocks", ())):
+    for number, block in enumerate(facts.get("blocks", ())):
         lines = [dict(zip(block["columns"], row, strict=True)) for row in block["rows"]]
         parts += ["", OURS] if number else []
-        parts.append(Table("" if number else found["title"], lines, once=False))
-    parts += ["", *found["notes"]] if parts else [found["title"], found["caption"]]
-    return [*parts, "", *(f"    {one}" for one in found["files"])]
+        parts.append(Table("" if number else facts["title"], lines, once=False))
+    parts += ["", *facts["notes"]] if parts else [facts["title"], facts["caption"]]
+    return [*parts, "", *(f"    {file}" for file in facts["files"])]
 
 
-def run_parts(found: Mapping[str, Any], config: str) -> list[Table | str]:
+def run_parts(facts: Mapping[str, Any], config: str) -> list[Table | str]:
     """Return a run's keys and its seeds, and how to have a folder of one's own for a seed."""
-    keys = [{"key": path, "value": value} for path, value in found["keys"].items()]
-    seeds = [{"seed": seed, **one} for seed, one in found["seeds"].items()]
+    keys = [{"key": path, "value": value} for path, value in facts["keys"].items()]
+    seeds = [{"seed": seed, **details} for seed, details in facts["seeds"].items()]
     return [
-        Table(f"{found['paper']}: {found['run']}", keys),
+        Table(f"{facts['paper']}: {facts['run']}", keys),
         Table("seeds", seeds),
         "A seed is trained, or where it is stored is said, by",
-        f"    fedpriv run {config} --paper {found['paper']} --run {found['run']} --seed 0",
+        f"    fedpriv run {config} --paper {facts['paper']} --run {facts['run']} --seed 0",
     ]
 
 
-def paper_parts(found: Mapping[str, Any]) -> list[Table | str]:
+def paper_parts(facts: Mapping[str, Any]) -> list[Table | str]:
     """Return the elements of a paper, its verdicts, and the next commands."""
-    parts: list[Table | str] = [Table(found["results"], found["elements"])]
+    parts: list[Table | str] = [Table(facts["results"], facts["elements"])]
     for name in ("accuracies", "claims"):
-        if counts := "; ".join(f"{many} {outcome}" for outcome, many in found[name].items()):
+        if counts := "; ".join(f"{many} {outcome}" for outcome, many in facts[name].items()):
             parts.append(f"{name}: {counts}")
-    command = f"    fedpriv show {found['results']} TABLE [ROW] [COLUMN]"
-    return [*parts, command, f"    fedpriv compare {found['results']}"]
+    command = f"    fedpriv show {facts['results']} TABLE [ROW] [COLUMN]"
+    return [*parts, command, f"    fedpriv compare {facts['results']}"]
 
 
-def cell_parts(found: Mapping[str, Any], paper: str) -> list[Table | str]:
+def cell_parts(facts: Mapping[str, Any], paper: str) -> list[Table | str]:
     """Return the numbers of a row or a cell, the seeds and runs behind it, and what shows a run's config."""
     from fedpriv.workflow.inventory import BESIDE, number_line
 
-    numbers = [number_line(one) for one in found["numbers"] if one["quantity"] not in BESIDE]
+    numbers = [number_line(row) for row in facts["numbers"] if row["quantity"] not in BESIDE]
     parts: list[Table | str] = [Table("numbers", numbers)]
-    if found["seeds"]:
-        parts.append(Table("seeds, at the round read off", [percent_cells(one) for one in found["seeds"]]))
-    for run, behind in found["runs"].items() if len({one["column"] for one in found["numbers"]}) == 1 else ():
-        lines = [{"seed": seed, **percent_cells(one)} for seed, one in behind["seeds"].items()]
+    if facts["seeds"]:
+        parts.append(Table("seeds, at the round read off", [percent_cells(line) for line in facts["seeds"]]))
+    for run, behind in facts["runs"].items() if len({row["column"] for row in facts["numbers"]}) == 1 else ():
+        lines = [{"seed": seed, **percent_cells(line)} for seed, line in behind["seeds"].items()]
         parts.append(Table(f"{run}, at its last round", lines))
         parts.append(", ".join(f"{key} {value}" for key, value in behind["settings"].items()))
-    if found["not run"]:
-        parts.append(f"No finished run here: {', '.join(found['not run'])}.")
-    runs = [*found["runs"], *found["not run"]]
+    if facts["not run"]:
+        parts.append(f"No finished run here: {', '.join(facts['not run'])}.")
+    runs = [*facts["runs"], *facts["not run"]]
     return [*parts, "Every key of a run:", *(f"    fedpriv show {paper} {run}" for run in runs)]
 
 
-def percent_cells(one: Mapping[str, Any]) -> dict[str, Any]:
+def percent_cells(line: Mapping[str, Any]) -> dict[str, Any]:
     """Return the cells of a seed, with accuracies in percent, and other numbers in a few digits."""
     cells = {}
-    for name, value in one.items():
+    for name, value in line.items():
         if name.endswith("accuracy") and value is not None:
             cells[f"{name} (%)"] = f"{100 * value:.2f}"
         elif name != "table":
@@ -181,12 +181,12 @@ def keep(
     """
     from fedpriv.workflow.archive import add
 
-    found = add(results, configs / f"{results.resolve().name}.yaml", reference, dirty)
-    refused = f", {len(found.refused)} refused" if found.refused else ""
-    text = f"{results}: {len(found.added)} runs added, {len(found.there)} stored before{refused}"
-    print_result(found._asdict(), [text], as_json)
-    if found.refused:
-        print_stderr(*found.refused)
+    outcome = add(results, configs / f"{results.resolve().name}.yaml", reference, dirty)
+    refused = f", {len(outcome.refused)} refused" if outcome.refused else ""
+    text = f"{results}: {len(outcome.added)} runs added, {len(outcome.there)} stored before{refused}"
+    print_result(outcome._asdict(), [text], as_json)
+    if outcome.refused:
+        print_stderr(*outcome.refused)
         raise typer.Exit(2)
 
 
@@ -215,13 +215,13 @@ def rerender(
 
     names = ["/".join(results_of(word, reference).parts[-2:]) for word in papers or ()]
     with TemporaryDirectory() as folder:
-        found = rerender.rerender(reference, configs, out or Path(folder), names)
+        outcomes = rerender.rerender(reference, configs, out or Path(folder), names)
         if write:
-            rerender.write_reference(reference, out or Path(folder), found)
+            rerender.write_reference(reference, out or Path(folder), outcomes)
     text: list[str] = []
-    for paper, one in found.items():
-        many = f"{one.stored} of {one.planned} runs stored, {len(one.files)} files, {len(one.differ)} differ"
-        text += [f"{paper}: {many if one.stored else 'no stored runs'}"]
-        text += [f"{reference / paper / file}: differs" for file in one.differ]
-    print_result({paper: one._asdict() for paper, one in found.items()}, text, as_json)
-    raise typer.Exit(1 if any(one.differ for one in found.values()) and not write else 0)
+    for paper, (stored, planned, files, differ) in outcomes.items():
+        many = f"{stored} of {planned} runs stored, {len(files)} files, {len(differ)} differ"
+        text += [f"{paper}: {many if stored else 'no stored runs'}"]
+        text += [f"{reference / paper / file}: differs" for file in differ]
+    print_result({paper: outcome._asdict() for paper, outcome in outcomes.items()}, text, as_json)
+    raise typer.Exit(1 if any(outcome.differ for outcome in outcomes.values()) and not write else 0)

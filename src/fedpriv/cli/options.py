@@ -45,32 +45,32 @@ def preset_file(path: Path) -> Path:
     return path
 
 
-def take_only(command: str, given: Sequence[str], options: Sequence[str]) -> None:
-    """Raise BadInput for the first given option that the command does not take in this form."""
-    for option in given:
+def take_only(command: str, names: Sequence[str], options: Sequence[str]) -> None:
+    """Raise BadInput for the first of the options by `names` that the command does not take in this form."""
+    for option in names:
         if option not in options:
             raise BadInput(f"{command} does not take {option}, only {' and '.join(options)}.")
 
 
 def nested(settings: list[str]) -> dict[str, Any]:
     """Return `KEY=VALUE` as nested keys, of which dots tell one from the next; values are YAML."""
-    found: dict[str, Any] = {}
+    config: dict[str, Any] = {}
     if not settings:
-        return found
+        return config
     from fedpriv.paper.paper import read_value  # only with an extra is YAML there
 
-    for one in settings:
-        path, given, text = one.partition("=")
+    for setting in settings:
+        path, equals, text = setting.partition("=")
         *above, last = path.split(".")
-        place = found
+        place = config
         for key in above:
             place = place.setdefault(key, {})
             if not isinstance(place, dict):
-                raise BadInput(f"--set {plain(one)}: the key above it is a value already.")
-        if not given or not all((*above, last)):
-            raise BadInput(f"--set {plain(one)} is not KEY=VALUE.")
+                raise BadInput(f"--set {plain(setting)}: the key above it is a value already.")
+        if not equals or not all((*above, last)):
+            raise BadInput(f"--set {plain(setting)} is not KEY=VALUE.")
         place[last] = read_value(text, f"--set: {path}")
-    return found
+    return config
 
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
@@ -83,7 +83,7 @@ CONFIGS = Path("config")
 WIDE = 10_000
 
 
-def print_result(facts: Mapping[str, Any], shown: Sequence[Table | str], as_json: bool) -> None:
+def print_result(facts: Mapping[str, Any], parts: Sequence[Table | str], as_json: bool) -> None:
     """Print the facts as one JSON object, of ASCII alone; or for people tables and sentences.
 
     At a terminal they are as wide as that; elsewhere as they need to be, for programs that read lines.
@@ -92,7 +92,7 @@ def print_result(facts: Mapping[str, Any], shown: Sequence[Table | str], as_json
         say(json.dumps(finite(facts), allow_nan=False))
         return
     narrow = sys.stdout.isatty() or "COLUMNS" in os.environ
-    say(*layout(shown, shutil.get_terminal_size().columns if narrow else WIDE))
+    say(*layout(parts, shutil.get_terminal_size().columns if narrow else WIDE))
 
 
 def finite(value: Any) -> Any:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def default_place(paper: str, run: str, settings: Sequence[str], seed: int) -> Path:
     """Return where a run by itself is written, with what is set in its name."""
-    name = ",".join((run, *(re.sub(r"[^\w.=+-]+", "_", one) for one in settings)))
+    name = ",".join((run, *(re.sub(r"[^\w.=+-]+", "_", setting) for setting in settings)))
     return Path("results/runs", paper, name, f"seed{seed}")
 
 
@@ -50,7 +50,7 @@ def train_run(
     The directory of one that is stored below `reference` says where; without a reference it is trained.
     Data and partition are kept under `resources`; what is there of them is used. `faster` overrides keys of
     the preset's `speed`, where it is not None; `settings` are keys of the run laid over all that it says.
-    Raises BadInput when `out` holds a finished run of another config.
+    Raises BadInput when `out` holds a finished run of another config, and NoRoom on a full disk.
     """
     plan = load_preset(config)
     paper = match_name("paper", paper, plan.runs)
@@ -60,6 +60,7 @@ def train_run(
     run = plan.runs[paper][name]
     # Only now what takes seconds to import: what is wrong with a config is told at once.
     from fedpriv.data import source
+    from fedpriv.store.files import require_room
     from fedpriv.store.rundir import RunDir, forget_stored, take_stored
     from fedpriv.train import inputs
     from fedpriv.train.loop import train
@@ -77,6 +78,7 @@ def train_run(
         take_stored(stored, out, labels)
         return f"is stored in {stored}"
     if fresh:
+        require_room(out)
         with progress(f"data of {name}", 0, 2, "file") as report:
             inputs.prepare(run, resources, source.mirrors(plan.preset.mirrors), speed)
             report({"file": 1})

@@ -40,13 +40,13 @@ def layout(parts: Sequence[Table | str], width: int) -> Iterator[str]:
 
 def table_lines(table: Table, width: int) -> Iterator[str]:
     """Yield a table, with the columns of which any line says something."""
-    names = dict.fromkeys(key for one in table.lines for key in one)
-    texts = {name: [visible(words(one.get(name))) for one in table.lines] for name in names}
+    names = dict.fromkeys(key for line in table.lines for key in line)
+    texts = {name: [visible(words(line.get(name))) for line in table.lines] for name in names}
     if table.title:
         yield from wrapped(table.title, width)
     alike = [name for name, cells in texts.items() if table.once and len(cells) > 1 and len({*cells}) == 1]
-    if shown := [f"{name} {texts[name][0]}" for name in alike if texts[name][0]]:
-        yield from wrapped(f"All: {', '.join(shown)}", width)
+    if shared := [f"{name} {texts[name][0]}" for name in alike if texts[name][0]]:
+        yield from wrapped(f"All: {', '.join(shared)}", width)
     columns = {name: cells for name, cells in texts.items() if any(cells) and name not in alike}
     # Headings are broken between words where only that makes the table fit.
     longest = {name: max(map(len, (*name.split(" "), *cells))) for name, cells in columns.items()}
@@ -135,14 +135,14 @@ def statement_table(
     """
     if not statements:
         return [NOTHING]
-    below = [*notes, *([ESTIMATE] if any(one.kind == "estimate" for one in statements) else [])]
+    below = [*notes, *([ESTIMATE] if any(statement.kind == "estimate" for statement in statements) else [])]
     if len(statements) == 1 and not columns:
         return [str(statements[0]), *below]
     lines = [
         {name: texts[number] for name, texts in (columns or {}).items()}
-        | {"ε": one.shown, "δ": f"{one.delta:g}"}
-        | one.words
-        for number, one in enumerate(statements)
+        | {"ε": statement.shown, "δ": f"{statement.delta:g}"}
+        | statement.words
+        for number, statement in enumerate(statements)
     ]
     return [Table("", lines), *below]
 
@@ -154,7 +154,7 @@ def words(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, Mapping):
-        return "; ".join(f"{key}: {words(one)}" for key, one in value.items())
+        return "; ".join(f"{key}: {words(inner)}" for key, inner in value.items())
     return ", ".join(map(words, value)) if isinstance(value, list) else str(value)
 
 

@@ -117,42 +117,42 @@ def run_of_wildcards(plan: Plan, wildcards: Any) -> list[RunKey]:
 
 def step_words(runs: Sequence[RunKey]) -> list[str]:
     """Words by which a step is called for some runs of a paper."""
-    return [runs[0].paper, *(one.word for one in runs)]
+    return [runs[0].paper, *(key.word for key in runs)]
 
 
 def files(plan: Plan, runs: Iterable[RunKey], *names: str) -> list[str]:
     """Return the files of these names of every run."""
-    return [f"{one.directory(plan.preset.preset)}/{name}" for one in runs for name in names]
+    return [f"{key.directory(plan.preset.preset)}/{name}" for key in runs for name in names]
 
 
 def stored_runs(plan: Plan, reference: Path, papers: Iterable[str]) -> dict[RunKey, Path]:
     """Return the runs of papers that are stored, and their files."""
-    found = {key: key.stored(reference) for paper in papers for key in plan.keys(paper)}
-    return {key: path for key, path in found.items() if path.exists()}
+    paths = {key: key.stored(reference) for paper in papers for key in plan.keys(paper)}
+    return {key: path for key, path in paths.items() if path.exists()}
 
 
 def stored_for(plan: Plan, reference: Path, root: Path = Path()) -> dict[RunKey, Path]:
     """Return those that are not trained: all but what `root` has, none where a preset asks for all again."""
-    found = {} if plan.preset.again else stored_runs(plan, reference, plan.papers)
-    return {key: path for key, path in found.items() if not key.trained(plan.preset.preset, root)}
+    stored = {} if plan.preset.again else stored_runs(plan, reference, plan.papers)
+    return {key: path for key, path in stored.items() if not key.trained(plan.preset.preset, root)}
 
 
 def partition_files(plan: Plan, seed: int, *ids: str) -> list[str]:
     """Return the files of partitions."""
-    return [f"results/{plan.preset.preset}/partitions/{one}/seed{seed}.npz" for one in ids]
+    return [f"results/{plan.preset.preset}/partitions/{name}/seed{seed}.npz" for name in ids]
 
 
 def inputs(plan: Plan, runs: Iterable[RunKey]) -> list[str]:
     """Return the files that runs are trained on: arrays and partitions."""
-    found = [
+    paths = [
         file
-        for one in runs
+        for key in runs
         for file in (
-            f"resources/{arrays_id(one.config)}.npz",
-            *partition_files(plan, one.seed, partition_id(one.config)),
+            f"resources/{arrays_id(key.config)}.npz",
+            *partition_files(plan, key.seed, partition_id(key.config)),
         )
     ]
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(paths))
 
 
 def sources(plan: Plan, name: str) -> list[str]:
@@ -165,12 +165,12 @@ def sources(plan: Plan, name: str) -> list[str]:
 
 def identity_marks(plan: Plan, runs: Iterable[RunKey]) -> list[Any]:
     """Return the marks that outdate trainings: the identity of each, and what data it stands in for."""
-    return [(one.identity, plan.planned[one.paper][one.run].substitute_for) for one in runs]
+    return [(key.identity, plan.planned[key.paper][key.run].substitute_for) for key in runs]
 
 
 def delta_marks(runs: Iterable[RunKey]) -> list[str]:
     """Return the marks that outdate the ledgers of runs: the version of the accounting, and each run's δ."""
-    return [one.config.account.made_with for one in runs]
+    return [key.config.account.made_with for key in runs]
 
 
 def run_files(plan: Plan, runs: Iterable[RunKey], taken: Container[RunKey], *names: str) -> list[str]:
@@ -213,7 +213,7 @@ def figure_names(plan: Plan, paper: str) -> dict[str, FigureSpec]:
 
 def names_built(there: Mapping[str, TableSpec | FigureSpec], plan: Plan, paper: str) -> list[str]:
     """Return the names of those tables or figures of which a preset runs something, or that need no run."""
-    reads = {name: {*one.runs()} for name, one in there.items()}
+    reads = {name: {*element.runs()} for name, element in there.items()}
     return [name for name, runs in reads.items() if not runs or runs & {*plan.planned[paper]}]
 
 
@@ -223,25 +223,24 @@ def report_files(plan: Plan) -> list[str]:
     return [file for paper in plan.papers for make in makers for file in make(plan, paper)]
 
 
-def audited_runs(plan: Plan, paper: str, shown: Iterable[Rendered | Claim] | None = None) -> list[RunKey]:
-    """Return the runs of `paper` whose findings something reads of what is `shown`, by default of all."""
+def audited_runs(plan: Plan, paper: str, elements: Iterable[Rendered | Claim] | None = None) -> list[RunKey]:
+    """Return the runs of `paper` whose findings something reads among `elements`, by default of all."""
     tables, read = plan.papers[paper].tables, set[str]()
-    if shown is None:
-        shown = (*tables.values(), *figure_names(plan, paper).values(), *judged_claims(plan, paper))
-    for one in shown:
-        if isinstance(one, Claim) and "lower_bound" in one.check:
-            cases = one.judged(accuracy_tables(tables))
+    if elements is None:
+        elements = (*tables.values(), *figure_names(plan, paper).values(), *judged_claims(plan, paper))
+    for element in elements:
+        if isinstance(element, Claim) and "lower_bound" in element.check:
+            cases = element.judged(accuracy_tables(tables))
             read.update(cell.run for case in cases for cell in (*case.left.values(), *case.right.values()))
-        elif isinstance(one, Rendered) and (one.kind == "audits" or "lower_bound" in one.caption):
-            read.update(one.runs())
+        elif isinstance(element, Rendered) and (element.kind == "audits" or "lower_bound" in element.caption):
+            read.update(element.runs())
     return [key for key in plan.keys(paper) if key.run in read]
 
 
-def findings(plan: Plan, paper: str, shown: Iterable[Rendered | Claim]) -> list[str]:
-    """Return the file of the findings about the runs of `paper`, if any of what is `shown` reads them."""
-    return (
-        [f"results/{plan.preset.preset}/{paper}/findings.parquet"] if audited_runs(plan, paper, shown) else []
-    )
+def findings(plan: Plan, paper: str, elements: Iterable[Rendered | Claim]) -> list[str]:
+    """Return the file of the findings about the runs of `paper`, if any of the `elements` reads them."""
+    path = f"results/{plan.preset.preset}/{paper}/findings.parquet"
+    return [path] if audited_runs(plan, paper, elements) else []
 
 
 def collected_files(plan: Plan, paper: str) -> list[str]:
@@ -314,10 +313,10 @@ def read_times(index: Path) -> Took:
             for key in keys if took else ():  # 0: in less than a clock shows
                 rates[key].append(float(row["examples"]) / took)
     except (OSError, ValueError, KeyError, TypeError, csv.Error) as error:
-        found = f"found no index of stored runs ({error!r})"
-        print_stderr(f"{index}: {found}, sizes are guessed; fedpriv keep mends it")
+        fault = f"found no index of stored runs ({error!r})"
+        print_stderr(f"{index}: {fault}, sizes are guessed; fedpriv keep mends it")
         return Took({}, {})
-    return Took(seconds, {key: median(found) for key, found in rates.items()})
+    return Took(seconds, {key: median(speeds) for key, speeds in rates.items()})
 
 
 def keep_times(path: Path) -> None:
@@ -370,8 +369,8 @@ class Sizes:
 
     def _look(self, paper: str, name: str) -> float | None:
         seeds = self.plan.identities(paper, name).values()
-        if found := [self.took.seconds[seed] for seed in seeds if seed in self.took.seconds]:
-            return median(found)
+        if times := [self.took.seconds[seed] for seed in seeds if seed in self.took.seconds]:
+            return median(times)
         run = self.plan.planned[paper][name].run
         like = size_keys(paper, name, network(run), run.scheme.name)
         rate = next((self.took.rates[key] for key in like if key in self.took.rates), RATE)
@@ -391,11 +390,11 @@ class Sizes:
 
     def gpu(self, runs: Iterable[RunKey]) -> int:
         """Return the number of GPUs that a job of these runs asks for."""
-        return int(any(self.wants_gpu(one.paper, one.run) for one in runs))
+        return int(any(self.wants_gpu(key.paper, key.run) for key in runs))
 
     def together(self, runs: Iterable[RunKey]) -> float:
         """Return the seconds that a job of these runs takes."""
-        return sum(self.seconds(one.paper, one.run) for one in runs)
+        return sum(self.seconds(key.paper, key.run) for key in runs)
 
     def runtime(self, runs: Iterable[RunKey], attempt: int = 1, log: str = "") -> int:
         """Return for how many minutes a job of these runs asks."""
@@ -404,8 +403,8 @@ class Sizes:
     def mem_mb(self, runs: Sequence[RunKey], read: float = 0, attempt: int = 1, log: str = "") -> int:
         """Return for how many MB a job of these runs asks that reads so many: its largest counts."""
         most = max(
-            BASE + COPIES * weights_mb(one.config) + UNCOUNTED * (not one.config.model.size(classes=10))
-            for one in runs
+            BASE + COPIES * weights_mb(key.config) + UNCOUNTED * (not key.config.model.size(classes=10))
+            for key in runs
         )
         needed = math.ceil(2 * most + CUDA * self.gpu(runs) + READ * read)
         return retry_factors(attempt, Path(log))[1] * needed
@@ -428,7 +427,7 @@ def training_jobs(plan: Plan, sizes: Sizes, taken: Container[RunKey] = ()) -> li
     They read the same file of arrays, are about as long, which `LENGTHS` says, and either all ask for a GPU
     or none does. One more seed makes more batches and leaves these as they are. The longest go first.
     """
-    most, found = plan.preset.speed.runs_per_job, list[Job]()
+    most, jobs = plan.preset.speed.runs_per_job, list[Job]()
     for paper, runs in plan.runs.items() if most > 1 else ():
         alike: dict[tuple[str, int, bool], list[str]] = {}
         for name, run in runs.items():
@@ -439,26 +438,26 @@ def training_jobs(plan: Plan, sizes: Sizes, taken: Container[RunKey] = ()) -> li
             for (_, length, _), some in alike.items()
         ]
         together = [some[part::count] for some, count in parts for part in range(count)]
-        found += [
+        jobs += [
             Job(f"{paper}_seed{seed}_{number}", [key for key in keys if key not in taken])
             for seed in plan.seeds
             for number, some in enumerate(together)
             for keys in [[plan.key(paper, run, seed) for run in some]]
         ]
-    return [job._replace(priority=sizes.priority(job.runs)) for job in found if job.runs]
+    return [job._replace(priority=sizes.priority(job.runs)) for job in jobs if job.runs]
 
 
 def partition_jobs(plan: Plan, jobs: Iterable[Job]) -> dict[str, list[str]]:
     """Return the partitions that share a job, by what it is told: a seed and ids, of the same arrays."""
-    found: dict[tuple[int, str], list[str]] = {}
+    groups: dict[tuple[int, str], list[str]] = {}
     for key in (key for job in jobs for key in job.runs):
-        ids = found.setdefault((key.seed, arrays_id(key.config)), [])
+        ids = groups.setdefault((key.seed, arrays_id(key.config)), [])
         ids += [partition_id(key.config)] * (partition_id(key.config) not in ids)
     return {
-        " ".join((str(seed), *ids)): partition_files(plan, seed, *ids) for (seed, _), ids in found.items()
+        " ".join((str(seed), *ids)): partition_files(plan, seed, *ids) for (seed, _), ids in groups.items()
     }
 
 
 def cuts(plan: Plan, paper: str) -> dict[str, str]:
     """Return by run what the preset leaves out of the runs of a paper."""
-    return {name: one.cut for name, one in plan.planned[paper].items() if one.cut}
+    return {name: planned.cut for name, planned in plan.planned[paper].items() if planned.cut}

@@ -135,7 +135,10 @@ class Plan:
     @property
     def runs(self) -> dict[str, dict[str, Run]]:
         """Return the runs by paper and name."""
-        return {paper: {name: one.run for name, one in runs.items()} for paper, runs in self.planned.items()}
+        return {
+            paper: {name: planned.run for name, planned in runs.items()}
+            for paper, runs in self.planned.items()
+        }
 
     def all_runs(self) -> Iterator[Run]:
         return (run for runs in self.runs.values() for run in runs.values())
@@ -164,8 +167,8 @@ class Plan:
 
     def own_data(self) -> dict[str, Npz]:
         """Return data that a run has of its own, by the name of their arrays."""
-        found = (run.dataset for run in self.all_runs())
-        return {one.name: one for one in found if not isinstance(one, str)}
+        datasets = (run.dataset for run in self.all_runs())
+        return {dataset.name: dataset for dataset in datasets if not isinstance(dataset, str)}
 
     def partitions(self) -> dict[str, Run]:
         """Return one run of each partition, by id: runs with equal data, law and hold-out share its files."""
@@ -173,8 +176,8 @@ class Plan:
 
     def features(self) -> dict[str, Run]:
         """Return one run of each file of features, by `arrays_id`."""
-        wanted = {arrays_id(run): run for run in self.all_runs() if run.model.features}
-        return {name: run for name, run in wanted.items() if name != run.data}
+        runs = {arrays_id(run): run for run in self.all_runs() if run.model.features}
+        return {name: run for name, run in runs.items() if name != run.data}
 
     def labels(self, paper: str, name: str) -> dict[str, Any]:
         """Labels of a run's summary beside its results, among them its δ."""
@@ -197,8 +200,8 @@ def wrong_dataset(run: Run) -> str:
         return f"dataset: found {plain(run.dataset)}, allowed: {', '.join(DATASETS)}"
     if DATASETS[run.dataset].gives != run.model.reads:
         allowed = sorted(name for name, dataset in DATASETS.items() if dataset.gives == run.model.reads)
-        found = f"dataset: found {run.dataset} with model {run.model.name}"
-        return f"{found}, allowed with it: {', '.join(allowed)}"
+        fault = f"dataset: found {run.dataset} with model {run.model.name}"
+        return f"{fault}, allowed with it: {', '.join(allowed)}"
     return ""
 
 
@@ -207,8 +210,8 @@ def wrong_law(run: Run) -> str:
     known = DATASETS.get(run.data)
     if run.partition.by_owner and known and not known.writers:
         dealt = ", ".join(sorted(name for name, dataset in DATASETS.items() if dataset.writers))
-        found = f"partition.law: found {getattr(run.partition, 'law', '')} with {run.data}"
-        return f"{found}, allowed: that law with {dealt}"
+        fault = f"partition.law: found {getattr(run.partition, 'law', '')} with {run.data}"
+        return f"{fault}, allowed: that law with {dealt}"
     return ""
 
 
@@ -221,13 +224,13 @@ def lay(
     preset: Preset, own: Mapping[str, Any], paper: str, name: str, patched: bool = True
 ) -> dict[str, Any]:
     """Config of a run, its `own` keys with the preset's substitutes and patches over them."""
-    said = dict(own)
-    if "dataset" in said:
-        said["dataset"] = preset.substitutes.get(str(said["dataset"]), said["dataset"])
+    config = dict(own)
+    if "dataset" in config:
+        config["dataset"] = preset.substitutes.get(str(config["dataset"]), config["dataset"])
     for glob, patch in preset.patches.items() if patched else ():
         if matches(glob, paper, name):
-            said = merge(said, patch)
-    return said
+            config = merge(config, patch)
+    return config
 
 
 def cut_words(whole: Run, run: Run) -> str:
@@ -239,9 +242,9 @@ def cut_words(whole: Run, run: Run) -> str:
         "clients a round": lambda run: run.cohort.expected(run.partition.clients),
         "examples a client": lambda run: run.partition.each or math.inf,
     }.items():
-        here, there = size(run), size(whole)
-        if here < there:
-            less.append(f"{here:,.6g} of {there:,.6g} {name}".replace("inf", "all"))
+        planned, declared = size(run), size(whole)
+        if planned < declared:
+            less.append(f"{planned:,.6g} of {declared:,.6g} {name}".replace("inf", "all"))
     return ", ".join(less)
 
 
@@ -257,19 +260,19 @@ def plan_runs(preset: Preset, paper: Paper, where: str) -> dict[str, Planned]:
         if not any(matches(glob, paper.paper, name) for glob in preset.only):
             continue
         own = merge(paper.defaults, paper.runs[name])
-        found = check_run(lay(preset, own, paper.paper, name))
-        if isinstance(found, Run):
-            wanted = own.get("dataset")
-            whole = found
+        checked = check_run(lay(preset, own, paper.paper, name))
+        if isinstance(checked, Run):
+            dataset = own.get("dataset")
+            whole = checked
             if preset.patches:
                 whole = check_run(lay(preset, own, paper.paper, name, patched=False))
             planned[name] = Planned(
-                found,
-                wanted if isinstance(wanted, str) and wanted != found.dataset else None,
-                cut_words(whole, found) if isinstance(whole, Run) else "",
+                checked,
+                dataset if isinstance(dataset, str) and dataset != checked.dataset else None,
+                cut_words(whole, checked) if isinstance(whole, Run) else "",
             )
             continue
-        for mistake in found:
+        for mistake in checked:
             wrong.setdefault(mistake, []).append(name)
     if wrong:
         errors = []
@@ -278,8 +281,8 @@ def plan_runs(preset: Preset, paper: Paper, where: str) -> dict[str, Planned]:
             errors.append(f"{where}: {paper.paper}.runs.{first}: {text}{others}")
         raise BadInput(*errors)
     if not planned:
-        found = ", ".join(map(plain, preset.only)) or "nothing"
-        raise BadInput(f"{where}: only: found {found}, allowed: globs that keep a run of {paper.paper}")
+        globs = ", ".join(map(plain, preset.only)) or "nothing"
+        raise BadInput(f"{where}: only: found {globs}, allowed: globs that keep a run of {paper.paper}")
     return planned
 
 
@@ -292,10 +295,10 @@ def check_run(config: Mapping[str, Any]) -> Run | list[str]:
     return [text for text in (wrong_dataset(run), wrong_law(run)) if text] or run
 
 
-def elements(papers: Mapping[str, Paper], asked: Iterable[str]) -> list[str]:
+def elements(papers: Mapping[str, Paper], words: Iterable[str]) -> list[str]:
     """Tables and figures as PAPER/NAME."""
-    there = [f"{name}/{one}" for name, paper in papers.items() for one in (*paper.tables, *paper.figures)]
-    return [match_name("table or figure", word, there, "fedpriv list tables") for word in asked]
+    there = [f"{name}/{part}" for name, paper in papers.items() for part in (*paper.tables, *paper.figures)]
+    return [match_name("table or figure", word, there, "fedpriv list tables") for word in words]
 
 
 def make_plan(
@@ -332,10 +335,10 @@ def make_plan(
 
     # 3. Of papers of which some tables and figures are shown, nothing else.
     if preset.show:
-        shown: dict[str, list[str]] = {}
+        parts: dict[str, list[str]] = {}
         for name, item in (word.split("/", 1) for word in elements(read, preset.show)):
-            shown.setdefault(name, []).append(item)
-        read = {name: paper.showing(shown[name]) for name, paper in read.items() if name in shown}
+            parts.setdefault(name, []).append(item)
+        read = {name: paper.showing(parts[name]) for name, paper in read.items() if name in parts}
 
     # 4. Their runs.
     planned = {name: plan_runs(preset, paper, where) for name, paper in read.items()}
@@ -360,7 +363,7 @@ def check_globs(papers: Mapping[str, Paper], globs: Iterable[str], where: str) -
     """Raise BadInput for a glob that means no run."""
     runs = [(paper, run) for paper in papers for run in papers[paper].runs]
     for glob in globs:
-        if not any(matches(glob, *one) for one in runs):
+        if not any(matches(glob, *run) for run in runs):
             names = ", ".join(f"{paper}/{run}" for paper, run in runs)
             raise BadInput(f"{where}: found {plain(glob)}, allowed: a glob of {names}")
 

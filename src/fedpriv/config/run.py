@@ -65,8 +65,8 @@ def count_clients(config: Any) -> Any:
         return config
     if law.get("law") != "natural":
         raise choice_error("partition.clients", [ALL], "a number, or all with law natural")
-    found = count_owners(config.get("dataset"), law.get("min_examples", 1), config.get("validation", 0))
-    return {**config, "partition": {**law, "clients": found}}
+    count = count_owners(config.get("dataset"), law.get("min_examples", 1), config.get("validation", 0))
+    return {**config, "partition": {**law, "clients": count}}
 
 
 def count_owners(dataset: Any, least: Any, validation: Any) -> int:
@@ -128,9 +128,9 @@ def multiplier(run: Any, written: Mapping[str, Any]) -> float:
 
     accountant = budget.accountant or scheme.accountant
     require_known(f"{key}.accountant", [accountant], planners(scheme.mechanism))
-    asked = {"delta": run.account.delta, "rounds": run.rounds, **plan}
+    settings = {"delta": run.account.delta, "rounds": run.rounds, **plan}
     try:
-        return least_multiplier(budget.epsilon, accountant, tuple(asked.items()))
+        return least_multiplier(budget.epsilon, accountant, tuple(settings.items()))
     except BadInput as error:
         raise BadInput(f"{key}.{error}") from None
 

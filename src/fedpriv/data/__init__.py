@@ -47,11 +47,11 @@ def fetch_dataset(name: str, resources: Path, mirrors: Sequence[str]) -> list[Pa
     folder that does not exist and for missing or damaged photographs (the manifest that names them is
     written), and SourceError when no source gives a file with the right hash.
     """
-    wanted = dataset_named(name)
-    if isinstance(wanted, Dataset):
-        return [source.fetch_file(wanted, file, resources / name / "raw", mirrors) for file in wanted.files]
+    dataset = dataset_named(name)
+    if isinstance(dataset, Dataset):
+        return [source.fetch_file(dataset, file, resources / name / "raw", mirrors) for file in dataset.files]
     path = resources / name / "images.json"
-    photographs.refuse(photographs.write_manifest(wanted, mirrors, path), path)
+    photographs.refuse(photographs.write_manifest(dataset, mirrors, path), path)
     return [path]
 
 
@@ -101,13 +101,13 @@ def prepare_arrays(dataset: own.Named, resources: Path, mirrors: Sequence[str]) 
     """
     if not isinstance(dataset, str):
         return own.write_own_arrays(dataset, resources)
-    wanted, path = dataset_named(dataset), arrays_path(dataset, resources)
-    if isinstance(wanted, Dataset):
+    known, path = dataset_named(dataset), arrays_path(dataset, resources)
+    if isinstance(known, Dataset):
         if not path.exists():
             fetch_dataset(dataset, resources, mirrors)
             decode(dataset, resources)
     elif not path.exists():
-        photographs.write_manifest(wanted, mirrors, path)
+        photographs.write_manifest(known, mirrors, path)
     elif not Path(photographs.load_manifest(path).folder).is_dir():
         photograph_folder(dataset, resources, mirrors)
     return path

@@ -97,16 +97,16 @@ def problem(arrays: Arrays) -> str:
 
 def _problem_of_inputs(x: np.ndarray, trained: np.ndarray, split: str) -> str:
     """Name a fault of the inputs of a split, which are like those that are `trained` on."""
-    found = f"x_{split} of {x.dtype} {list(x.shape)}"
+    layout = f"x_{split} of {x.dtype} {list(x.shape)}"
     if x.dtype not in DIMENSIONS or x.ndim not in DIMENSIONS[x.dtype] or 0 in x.shape[1:]:
         return (
-            f"{found}, neither uint8 nor float32 of images [n, c, h, w] or features [n, f], nor int32 "
+            f"{layout}, neither uint8 nor float32 of images [n, c, h, w] or features [n, f], nor int32 "
             "nor int64 of sequences [n, t]"
         )
     if channels_last(x):
-        return f"{found}, allowed: images [n, c, h, w]; these look channels-last: transpose to (0, 3, 1, 2)"
+        return f"{layout}, allowed: images [n, c, h, w]; these look channels-last: transpose to (0, 3, 1, 2)"
     if x.shape[1:] != trained.shape[1:] or x.dtype != trained.dtype:
-        return f"{found} beside x_train of {trained.dtype} {list(trained.shape)}"
+        return f"{layout} beside x_train of {trained.dtype} {list(trained.shape)}"
     finite = x.dtype.kind != "f" or np.isfinite(x).all()
     return "" if finite else f"numbers in x_{split} that are not finite"
 
@@ -146,14 +146,14 @@ def _problem_of_groups(group: np.ndarray, labels: np.ndarray) -> str:
 
 def _problem_of_owners(arrays: Arrays) -> str:
     owner, copies = arrays.owner, arrays.copies
-    for name, found, count in (
+    for name, owners, count in (
         ("owner", owner, len(arrays.y_train)),
         ("owner_test", arrays.owner_test, len(arrays.y_test)),
     ):
-        if found.dtype != np.int64 or found.shape not in ((count,), (0,)):
-            return f"{name} of {found.dtype} {list(found.shape)}, not int64 {[count]}, or [0]"
-        if len(found) and found.min() < 0:
-            return f"{name} {found.min()}, not 0, 1, ..."
+        if owners.dtype != np.int64 or owners.shape not in ((count,), (0,)):
+            return f"{name} of {owners.dtype} {list(owners.shape)}, not int64 {[count]}, or [0]"
+        if len(owners) and owners.min() < 0:
+            return f"{name} {owners.min()}, not 0, 1, ..."
     if len(owner) and (owner != owner[::copies][arrays.group]).any():
         return "copies of one image with different owners"
     return ""
@@ -170,10 +170,10 @@ def load(path: Path) -> Arrays:
     """Read what `save` wrote; anything else, among it arrays of another name, is BadInput naming the file."""
     older = {"owner_test": NOBODY}  # what files of older versions lack
     names = (*Arrays._fields, OF)
-    found: dict[str, Any] = dict(zip(names, npz.load_npz(path, names, older), strict=True))
-    if (of := str(found.pop(OF))) != path.stem:
+    contents: dict[str, Any] = dict(zip(names, npz.load_npz(path, names, older), strict=True))
+    if (of := str(contents.pop(OF))) != path.stem:
         raise BadInput(f"{path}: found the arrays of {of}, allowed: of {path.stem}; delete it and rerun")
-    return Arrays(**found | {"classes": int(found["classes"]), "note": str(found["note"])})
+    return Arrays(**contents | {"classes": int(contents["classes"]), "note": str(contents["note"])})
 
 
 def hold_out(arrays: Arrays, count: int, rng: np.random.Generator) -> Arrays:
@@ -187,14 +187,14 @@ def hold_out(arrays: Arrays, count: int, rng: np.random.Generator) -> Arrays:
     if not 0 < count < images:
         what = f"{images} training {'examples' if copies == 1 else 'images'}"
         raise BadInput(f"validation: found {count}, allowed: 1 to {images - 1} of the {what}")
-    held = np.zeros(images, dtype=bool)
-    held[rng.choice(images, count, replace=False)] = True
-    first, held = np.arange(n) % copies == 0, held[arrays.group]
+    kept = np.ones(images, dtype=bool)
+    kept[rng.choice(images, count, replace=False)] = False
+    first, kept = np.arange(n) % copies == 0, kept[arrays.group]
     x, y = arrays.x_train, arrays.y_train
     group = np.repeat(np.arange(images - count), copies)
-    tested = held & first
-    owners = (arrays.owner[~held], arrays.owner[tested]) if len(arrays.owner) else (NOBODY, NOBODY)
-    return Arrays(x[~held], y[~held], x[tested], y[tested], arrays.classes, group, arrays.note, *owners)
+    tested = first & ~kept
+    owners = (arrays.owner[kept], arrays.owner[tested]) if len(arrays.owner) else (NOBODY, NOBODY)
+    return Arrays(x[kept], y[kept], x[tested], y[tested], arrays.classes, group, arrays.note, *owners)
 
 
 class RawFile(NamedTuple):

@@ -84,13 +84,13 @@ def decode_mnist(raw: Path) -> Arrays:
 
 def _files(folder: str, theirs: str, *sha256: str) -> tuple[RawFile, ...]:
     """Return the four files; mirrors may also keep them unpacked, as torchvision does, or as Kaggle does."""
-    found = []
+    files = []
     for name, digest in zip(NAMES, sha256, strict=True):
         kaggle = name.replace("-idx", ".idx")
         ours = [f"{folder}/{other}" for other in (name, kaggle, f"{name}/{kaggle}", f"{name}/{name}")]
         also = [*ours, f"{theirs}/raw/{name}", f"{theirs}/raw/{name}.gz"]
-        found.append(RawFile(f"{name}.gz", digest, also=tuple(also)))
-    return tuple(found)
+        files.append(RawFile(f"{name}.gz", digest, also=tuple(also)))
+    return tuple(files)
 
 
 MNIST = Dataset(

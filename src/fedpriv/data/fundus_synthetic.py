@@ -85,8 +85,8 @@ def images() -> tuple[np.ndarray, np.ndarray]:
     """Return all images, uint8 [n, SIDE, SIDE, 3], and their grades [n]; always the same."""
     streams = Streams(0, "fundus_synthetic")
     grades = streams.numpy("grades").permutation(np.repeat(np.arange(len(GRADES)), GRADES))
-    found = [draw_fundus(int(grade), streams.numpy("image", number)) for number, grade in enumerate(grades)]
-    return np.stack(found), grades
+    drawn = [draw_fundus(int(grade), streams.numpy("image", number)) for number, grade in enumerate(grades)]
+    return np.stack(drawn), grades
 
 
 def draw_photographs(mirrors: Sequence[str], own: Path) -> Path:
@@ -98,9 +98,9 @@ def draw_photographs(mirrors: Sequence[str], own: Path) -> Path:
     if table.exists():  # it is written last
         return folder
     (folder / "train_images").mkdir(parents=True, exist_ok=True)
-    found, grades = images()
+    drawn, grades = images()
     names = [f"fundus{number:03d}" for number in range(len(grades))]
-    for name, image in zip(names, found, strict=True):
+    for name, image in zip(names, drawn, strict=True):
         Image.fromarray(image).save(folder / "train_images" / f"{name}.png", compress_level=1)
     with writing(table) as partial, partial.open("w", encoding="utf-8", newline="") as file:
         csv.writer(file).writerows([COLUMNS, *zip(names, grades.tolist(), strict=True)])

@@ -40,13 +40,13 @@ class Npz(Frozen):
 
     @model_validator(mode="before")
     @classmethod
-    def _read_digest(cls, given: Any) -> Any:
-        if isinstance(given, dict) and isinstance(given.get("npz"), str) and given.get("sha256", "") == "":
+    def _read_digest(cls, config: Any) -> Any:
+        if isinstance(config, dict) and isinstance(config.get("npz"), str) and config.get("sha256", "") == "":
             try:
-                return given | {"sha256": digest(Path(given["npz"]))}
+                return config | {"sha256": digest(Path(config["npz"]))}
             except (OSError, ValueError):  # a path may hold what no path can
-                raise choice_error("npz", [given["npz"]], f"the path of {ALLOWED}") from None
-        return given
+                raise choice_error("npz", [config["npz"]], f"the path of {ALLOWED}") from None
+        return config
 
     @property
     def name(self) -> str:
@@ -60,19 +60,19 @@ class Npz(Frozen):
 
     def arrays(self) -> Arrays:
         """Return the arrays of the file; one that is missing, changed or of another layout is BadInput."""
-        path, found = Path(self.npz), self.read()
-        missing = [name for name in SPLITS if name not in found]
-        if missing or set(found) - {*SPLITS, *MORE}:
-            raise BadInput(f"{path}: found {', '.join(found) or 'nothing'}, allowed: {ALLOWED}")
-        return own_arrays(str(path), found)
+        path, contents = Path(self.npz), self.read()
+        missing = [name for name in SPLITS if name not in contents]
+        if missing or set(contents) - {*SPLITS, *MORE}:
+            raise BadInput(f"{path}: found {', '.join(contents) or 'nothing'}, allowed: {ALLOWED}")
+        return own_arrays(str(path), contents)
 
     def read(self, *only: str) -> dict[str, np.ndarray]:
         """Return the arrays of the file, or `only` these; one that is missing or changed is BadInput."""
         path = Path(self.npz)
-        found = npz.load_all(path, ALLOWED, ours=False, only=only)
+        contents = npz.load_all(path, ALLOWED, ours=False, only=only)
         if (now := digest(path)) != self.sha256:
             raise BadInput(f"{path}: found sha256 {now}, allowed: {self.sha256}, that of the run")
-        return found
+        return contents
 
 
 def _chosen(value: Any) -> Any:
@@ -104,17 +104,17 @@ def _digest(path: Path, *_: int) -> str:
 
 def owners(path: Path) -> np.ndarray:
     """Return the owner of each training example of a file, int64 `[n]` from 0; BadInput where it has none."""
-    found = npz.load_all(path, ALLOWED, ours=False, only=("owner",))
-    if "owner" not in found:
+    contents = npz.load_all(path, ALLOWED, ours=False, only=("owner",))
+    if "owner" not in contents:
         raise BadInput(f"{path}: found no owner, allowed: that of each training example")
-    return number_owners(str(path), "owner", found)
+    return number_owners(str(path), "owner", contents)
 
 
-def number_owners(where: str, name: str, found: Mapping[str, np.ndarray]) -> np.ndarray:
+def number_owners(where: str, name: str, contents: Mapping[str, np.ndarray]) -> np.ndarray:
     """Owners, numbers or words, as numbers from 0; none of a file without; BadInput for what is neither."""
-    if name not in found:
+    if name not in contents:
         return NOBODY
-    owner = found[name]
+    owner = contents[name]
     if owner.dtype.kind not in "iuUS" or owner.ndim != 1:
         raise BadInput(f"{where}: {name}: found {owner.dtype}, allowed: numbers or words [n]")
     return np.unique(owner, return_inverse=True)[1].astype(np.int64)
@@ -126,7 +126,7 @@ def write_own_arrays(own: Npz, resources: Path) -> Path:
     return path if path.exists() else arrays.save(path, own.arrays())
 
 
-def own_arrays(where: str, found: dict[str, np.ndarray]) -> Arrays:
+def own_arrays(where: str, contents: dict[str, np.ndarray]) -> Arrays:
     """Return arrays as they are trained on; what cannot be is BadInput that names the array of `where`.
 
     Inputs are uint8 or float32, `[n, h, w]`, `[n, c, h, w]` or flat `[n, f]`, or int32 or int64, `[n, t]` or
@@ -135,9 +135,9 @@ def own_arrays(where: str, found: dict[str, np.ndarray]) -> Arrays:
     predict. Owners may be numbers or words.
     """
     names = "y_train", "y_test"
-    kinds = {found[name].dtype.kind for name in names}
+    kinds = {contents[name].dtype.kind for name in names}
     for name in names:
-        y = found[name]
+        y = contents[name]
         mixed = y.dtype.kind == "f" and kinds != {"f"}
         if y.dtype.kind not in "iuf" or mixed or not 1 <= y.ndim <= 3:
             what = f"{y.dtype} {list(y.shape)}"
@@ -147,12 +147,12 @@ def own_arrays(where: str, found: dict[str, np.ndarray]) -> Arrays:
                 "np.unique(..., return_inverse=True)[1] of both splits together makes numbers of anything"
             )
     if kinds == {"f"}:
-        dtype, classes = np.dtype(np.float32), math.prod(found["y_train"].shape[1:])
+        dtype, classes = np.dtype(np.float32), math.prod(contents["y_train"].shape[1:])
     else:
-        dtype, classes = np.dtype(np.int64), count_classes(where, found)
-    labels = [found[name].astype(dtype) for name in names]
-    whose = [number_owners(where, name, found) for name in ("owner", "owner_test")]
-    x_train, x_test = (channels_first(found[name]) for name in ("x_train", "x_test"))
+        dtype, classes = np.dtype(np.int64), count_classes(where, contents)
+    labels = [contents[name].astype(dtype) for name in names]
+    whose = [number_owners(where, name, contents) for name in ("owner", "owner_test")]
+    x_train, x_test = (channels_first(contents[name]) for name in ("x_train", "x_test"))
     made = Arrays(x_train, labels[0], x_test, labels[1], classes, None, "", *whose)
     if wrong := arrays.problem(made):
         double = x_train.dtype.kind == "f" and x_train.dtype != np.float32
@@ -160,7 +160,7 @@ def own_arrays(where: str, found: dict[str, np.ndarray]) -> Arrays:
     return made
 
 
-def count_classes(where: str, found: dict[str, np.ndarray]) -> int:
+def count_classes(where: str, contents: dict[str, np.ndarray]) -> int:
     """Return the number of classes; BadInput names a label of which nothing can be learnt.
 
     Where `classes` does not say it they are counted, and no label may be left out. Labels of the test split
@@ -169,15 +169,15 @@ def count_classes(where: str, found: dict[str, np.ndarray]) -> int:
     # Numbers of Python: 64 bits without a sign would wrap around. Of examples with many some are ignored.
     trained, tested = (
         set(map(int, np.unique(labels))) - ({IGNORED} if labels.ndim > 1 else set())
-        for labels in (found["y_train"], found["y_test"])
+        for labels in (contents["y_train"], contents["y_test"])
     )
     for name, labels in (("y_train", trained), ("y_test", tested)):
-        if not labels and found[name].size:
+        if not labels and contents[name].size:
             raise BadInput(f"{where}: {name}: found nothing but {IGNORED}, allowed: some labels that count")
     there = trained | tested
     if not trained or not tested:  # an empty split, which is refused with all else
         return max(there, default=0) + 1
-    classes = declared_classes(where, found["classes"]) if "classes" in found else len(there)
+    classes = declared_classes(where, contents["classes"]) if "classes" in contents else len(there)
     if min(there) < 0 or max(there) >= classes:
         raise BadInput(
             f"{where}: found labels {min(there)} to {max(there)}, allowed: 0 to {classes - 1}, every one; "

@@ -101,7 +101,7 @@ def look(dataset: Photographs, folder: Path, threads: int = 0) -> Manifest:
     listed = rows(folder / "train.csv", dataset.classes, dataset.test_rows)
     places = locate_images(folder)
 
-    def one(number: int, row: LabelledImage) -> Photograph | str | None:
+    def examine(number: int, row: LabelledImage) -> Photograph | str | None:
         if row.id not in places:
             return None
         try:
@@ -121,12 +121,12 @@ def look(dataset: Photographs, folder: Path, threads: int = 0) -> Manifest:
         ThreadPoolExecutor(threads or cores()) as pool,
         progress(f"{dataset.name} in {folder}", 0, len(listed), unit="image") as report,
     ):
-        for found in pool.map(one, range(len(listed)), listed):
-            seen.append(found)
+        for photograph in pool.map(examine, range(len(listed)), listed):
+            seen.append(photograph)
             report({"image": len(seen)})
-    images = tuple(found for found in seen if isinstance(found, Photograph))
-    missing = tuple(row.id for row, found in zip(listed, seen, strict=True) if found is None)
-    unreadable = {row.id: found for row, found in zip(listed, seen, strict=True) if isinstance(found, str)}
+    images = tuple(photograph for photograph in seen if isinstance(photograph, Photograph))
+    missing = tuple(row.id for row, photograph in zip(listed, seen, strict=True) if photograph is None)
+    unreadable = {row.id: fault for row, fault in zip(listed, seen, strict=True) if isinstance(fault, str)}
     if not images:
         raise BadInput(
             f"{folder / 'train.csv'}: found no readable image of its {len(listed)} rows, allowed: images "
@@ -246,14 +246,14 @@ def rows(table: Path, classes: int, more_than: int) -> list[LabelledImage]:
     try:
         with table.open(encoding="utf-8-sig", newline="") as file:
             reader = csv.DictReader(file)
-            found = [(reader.line_num, *((line[one] or "").strip() for one in COLUMNS)) for line in reader]
+            lines = [(reader.line_num, *((row[key] or "").strip() for key in COLUMNS)) for row in reader]
     except (OSError, ValueError, KeyError, csv.Error) as error:
         raise BadInput(
             f"{table}: found no table ({error!r}), allowed: CSV in UTF-8 with columns {', '.join(COLUMNS)}"
         ) from None
     read: dict[str, LabelledImage] = {}
     allowed = {str(label): label for label in range(classes)}
-    for line, written, label in found:
+    for line, written, label in lines:
         id_ = bare(written)
         if label not in allowed or not id_ or id_ in read:
             raise BadInput(
@@ -276,14 +276,14 @@ def bare(name: str) -> str:
 
 def locate_images(folder: Path) -> dict[str, str]:
     """Return the images by id, as paths below `folder`: in its `train_images`, or beside train.csv."""
-    found: dict[str, str] = {}
+    paths: dict[str, str] = {}
     for place in (folder / "train_images", folder):
         files = sorted(place.iterdir()) if place.is_dir() else []
         for suffix in SUFFIXES:
             for file in files:
                 if file.suffix.lower() == suffix:
-                    found.setdefault(bare(file.name), file.relative_to(folder).as_posix())
-    return found
+                    paths.setdefault(bare(file.name), file.relative_to(folder).as_posix())
+    return paths
 
 
 def decode_image(path: Path) -> Image:

@@ -15,8 +15,8 @@ import re
 import shutil
 import time
 import zlib
-from collections.abc import Sequence
-from contextlib import redirect_stdout
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 
 from fedpriv.data.arrays import Dataset, RawFile
@@ -95,8 +95,8 @@ def folder_of(mirror: str) -> Path:
     """Return the folder that a mirror is; one that does not exist is BadInput."""
     folder = Path(os.path.expanduser(mirror))
     if not folder.is_dir():
-        found = without_credentials(mirror)
-        raise BadInput(f"mirrors: found {found}, allowed: a folder that exists or a http(s) URL")
+        name = without_credentials(mirror)
+        raise BadInput(f"mirrors: found {name}, allowed: a folder that exists or a http(s) URL")
     return folder
 
 
@@ -105,29 +105,37 @@ def places(dataset: Dataset, file: RawFile, mirrors: Sequence[str]) -> list[str]
 
     Of a mirror's folder these are the paths that are there, or the first of all that are looked at.
     """
-    found = []
+    candidates = []
     for mirror in mirrors:
         if is_url(mirror):
-            found.append(f"{mirror.rstrip('/')}/{dataset.name}/{file.name}")
+            candidates.append(f"{mirror.rstrip('/')}/{dataset.name}/{file.name}")
         else:
             folder = folder_of(mirror)
             looked_at = [str(folder / name) for name in (f"{dataset.name}/{file.name}", *file.also)]
-            found += [path for path in looked_at if os.path.isfile(path)] or looked_at[:1]
-    return found + [base + file.name for base in dataset.public]
+            candidates += [path for path in looked_at if os.path.isfile(path)] or looked_at[:1]
+    return candidates + [base + file.name for base in dataset.public]
+
+
+@contextmanager
+def decompressed(path: Path) -> Generator[io.BufferedIOBase]:
+    """Yield an open file, of a gzip what is in it; a damaged one that is read is a ValueError saying so."""
+    with path.open("rb") as file:
+        try:
+            yield gzip.GzipFile(fileobj=file) if file.peek(2).startswith(b"\x1f\x8b") else file
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+            raise ValueError(f"a damaged gzip file ({error})") from error
 
 
 def decompress(path: Path) -> bytes:
-    """Return the bytes of a file, those of a gzip decompressed; a damaged one is a ValueError saying so."""
-    content = path.read_bytes()
-    try:
-        return gzip.decompress(content) if content.startswith(b"\x1f\x8b") else content
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise ValueError(f"a damaged gzip file ({error})") from error
+    """Return the decompressed bytes of a file."""
+    with decompressed(path) as file:
+        return file.read()
 
 
 def digest(path: Path) -> str:
-    """Return the sha256 of a file's decompressed bytes."""
-    return hashlib.sha256(decompress(path)).hexdigest()
+    """Return the sha256 of a file's decompressed bytes, of which memory never holds all."""
+    with decompressed(path) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def record_of(target: Path) -> Path:
@@ -139,25 +147,25 @@ def recorded_hash(record: Path) -> str | None:
     """Return the recorded hash, or None without one; a damaged record is BadInput naming it."""
     if not record.exists():
         return None
-    found = re.match(rb"([0-9a-f]{64})\b", record.read_bytes())
-    if not found:
+    digits = re.match(rb"([0-9a-f]{64})\b", record.read_bytes())
+    if not digits:
         raise BadInput(f"{record}: found no hash, allowed: 64 hexadecimal digits; delete it and fetch again")
-    return found[1].decode()
+    return digits[1].decode()
 
 
 def file_fault(path: Path, file: RawFile, record: Path) -> str:
     """Name the difference of `path` from `file`, whose hash is published or in `record`; empty: none."""
-    sha256 = file.sha256 or recorded_hash(record)
+    known = file.sha256 or recorded_hash(record)
     try:
-        found = digest(path)
+        sha256 = digest(path)
     except ValueError as error:
-        return f"found {error}, allowed: " + (f"contents with sha256 {sha256}" if sha256 else "a whole file")
-    if sha256 in (None, found):
+        return f"found {error}, allowed: " + (f"contents with sha256 {known}" if known else "a whole file")
+    if known in (None, sha256):
         return file.problem(path)
     basis = "of the decompressed bytes"
     if not file.sha256:
         basis = f"as it was first fetched; if it was changed on purpose, delete {record}"
-    return f"found sha256 {found}, allowed: {sha256} ({basis})"
+    return f"found sha256 {sha256}, allowed: {known} ({basis})"
 
 
 def download(url: str, path: Path, title: str, attempts: int, backoff: float) -> str:

@@ -65,16 +65,16 @@ def add_penalty(
         return gradient
     weights[..., running] = sent[..., running]
     pieces = gradient if weights.shape[-1] > CACHED else [torch.cat([*gradient], dim=-1)]
-    sizes, norms = [one.shape[-1] for one in pieces], []
-    for one, here, before in zip(pieces, weights.split(sizes, -1), sent.split(sizes, -1), strict=True):
+    sizes, norms = [piece.shape[-1] for piece in pieces], []
+    for piece, part, before in zip(pieces, weights.split(sizes, -1), sent.split(sizes, -1), strict=True):
         if work.proximal:
-            one.add_(here - before, alpha=work.proximal)
-        norms.append(one.norm(dim=-1, keepdim=True))
+            piece.add_(part - before, alpha=work.proximal)
+        norms.append(piece.norm(dim=-1, keepdim=True))
     if work.clip_gradient:
         norm = torch.cat(norms, dim=-1).norm(dim=-1, keepdim=True)
         scale = work.clip_gradient / norm.clamp(min=work.clip_gradient)
-        for one in pieces:
-            one.mul_(scale)
+        for piece in pieces:
+            piece.mul_(scale)
     return pieces
 
 
@@ -83,26 +83,26 @@ def optimise(work: FedAvg, state: ClientState, gradient: Pieces) -> None:
 
     Piece by piece: to put the gradient of a large network together costs more than the step.
     """
-    sizes = [one.shape[-1] for one in gradient]
+    sizes = [piece.shape[-1] for piece in gradient]
     parts = state.weights.split(sizes, dim=-1)
     if work.optimizer == "sgd":
         if work.momentum:
             kept = state.first.split(sizes, dim=-1)
-            gradient = [one.mul_(work.momentum).add_(new) for one, new in zip(kept, gradient, strict=True)]
-        for part, one in zip(parts, gradient, strict=True):
-            part.add_(one, alpha=-work.learning_rate)
+            gradient = [old.mul_(work.momentum).add_(new) for old, new in zip(kept, gradient, strict=True)]
+        for part, piece in zip(parts, gradient, strict=True):
+            part.add_(piece, alpha=-work.learning_rate)
         return
     # Adam (Kingma and Ba, 2015, algorithm 1)
-    one, two = work.adam_betas
+    beta1, beta2 = work.adam_betas
     steps = state.steps.add_(1).double()[..., None]
-    rate, whole = (work.learning_rate / (1 - one**steps)).float(), (1 - two**steps).float()
+    rate, whole = (work.learning_rate / (1 - beta1**steps)).float(), (1 - beta2**steps).float()
     if steps.device.type == "cuda" and (engine := kernels()):
-        engine.adam(*state[:3], gradient[0], rate, whole, (one, two))
+        engine.adam(*state[:3], gradient[0], rate, whole, (beta1, beta2))
         return
     moments = (state.first.split(sizes, dim=-1), state.second.split(sizes, dim=-1))
     for part, first, second, new in zip(parts, *moments, gradient, strict=True):
-        first.lerp_(new, 1 - one)
-        second.mul_(two).addcmul_(new, new, value=1 - two)
+        first.lerp_(new, 1 - beta1)
+        second.mul_(beta2).addcmul_(new, new, value=1 - beta2)
         part.sub_(first / (second / whole).sqrt_().add_(1e-8) * rate)
 
 
@@ -142,9 +142,9 @@ class Task:
 
     def examine(self, inputs: torch.Tensor, labels: torch.Tensor) -> None:
         """Raise BadInput where the model or the loss cannot read such examples: a pass over two is tried."""
-        found = self.model.tried(try_inputs(inputs, self.example), self.classes, self.outputs)
+        outputs = self.model.tried(try_inputs(inputs, self.example), self.classes, self.outputs)
         if len(labels):
-            self.loss.check(found, labels)
+            self.loss.check(outputs, labels)
 
     @cached_property
     def alone(self) -> str:
@@ -169,12 +169,12 @@ class Task:
     def running(self) -> torch.Tensor:
         """Return the places in a flat vector of running statistics, which no gradient moves."""
         ends = np.cumsum([math.prod(shape) for shape in self.shapes.values()])
-        found = [
+        ranges = [
             np.arange(end - math.prod(shape), end)
             for end, (name, shape) in zip(ends, self.shapes.items(), strict=True)
             if self.model.normalises and name.endswith((".mean", ".variance"))
         ]
-        places = np.concatenate(found) if found else np.zeros(0, dtype=np.int64)
+        places = np.concatenate(ranges) if ranges else np.zeros(0, dtype=np.int64)
         return torch.from_numpy(places).to(self.inputs.device)
 
     def effective(self, weights: torch.Tensor, uniforms: torch.Tensor | None = None) -> torch.Tensor:
@@ -221,12 +221,12 @@ class Client(NamedTuple):
     def snapshot(self) -> Callable[[], None]:
         """Return a function that puts the streams back to their state of now."""
         noise = self.noise.generator if self.noise else None
-        generators = [one.bit_generator for one in (self.rng, self.signs, noise) if one]
-        states = [one.state for one in generators]
+        generators = [generator.bit_generator for generator in (self.rng, self.signs, noise) if generator]
+        states = [generator.state for generator in generators]
 
         def back() -> None:
-            for one, state in zip(generators, states, strict=True):
-                one.state = state
+            for generator, state in zip(generators, states, strict=True):
+                generator.state = state
 
         return back
 
@@ -246,10 +246,10 @@ def collect_results(
 ) -> ClientResults:
     """Collect the results of a round, with every client's private `gradients`, one a step."""
     distances = {
-        name: np.array([[one.distances[name] for one in client] for client in gradients]).swapaxes(0, 1)
+        name: np.array([[step.distances[name] for step in client] for client in gradients]).swapaxes(0, 1)
         for name in (gradients[0][0].distances if len(gradients) else ())
     }
-    shares = np.array([[one.share_clipped for one in client] for client in gradients])
+    shares = np.array([[step.share_clipped for step in client] for client in gradients])
     return ClientResults(updates, losses, clean, distances, shares)
 
 
@@ -313,14 +313,14 @@ def batches(work: FedAvg, examples: int, rng: np.random.Generator) -> list[np.nd
 
 
 def update_running_statistics(
-    task: Task, weights: torch.Tensor, before: torch.Tensor, found: torch.Tensor
+    task: Task, weights: torch.Tensor, before: torch.Tensor, statistics: torch.Tensor
 ) -> None:
-    """Give running statistics `[..., r]` the place between those `before` and `found` in this batch; clip.
+    """Give running statistics `[..., r]` the place between those `before` and those of this batch; clip.
 
     Auxiliary weights of a binary model stay in [-1, 1].
     """
     if len(task.running):
-        weights[..., task.running] = before.lerp(found, MOMENTUM)
+        weights[..., task.running] = before.lerp(statistics, MOMENTUM)
     if task.model.binary:
         weights[..., : task.layout.protected].clamp_(-1, 1)
 

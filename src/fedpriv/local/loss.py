@@ -98,11 +98,11 @@ Name = Annotated[str, Field(pattern=f"^({'|'.join(LOSSES)}|{PATH})$")]
 @cache
 def load_loss(path: str) -> Each:
     """Return the function that an import path `package.file:function` names; it is not called here."""
-    found: Any = import_object("loss", path, "FUNCTION")
-    if not inspect.isfunction(found):
-        what = f"a {type(found).__name__}"
+    target: Any = import_object("loss", path, "FUNCTION")
+    if not inspect.isfunction(target):
+        what = f"a {type(target).__name__}"
         raise BadInput(f"loss: found {path}, {what}, allowed: a function of outputs and labels")
-    return found
+    return target
 
 
 class Loss(NamedTuple):
@@ -146,11 +146,11 @@ class Loss(NamedTuple):
             each, weight = self.of(outputs, labels, "sum"), None
         else:
             each, weight = self._weighted(outputs, labels)
-        found = each.detach()
+        losses = each.detach()
         if weight is None:
-            return each, torch.full_like(found, 1 / denominator), float(found.sum() / denominator)
-        total = (found.flatten(1) * weight).sum(1).sum()
-        return each, (weight * (1 / denominator)).view_as(found), float(total / denominator)
+            return each, torch.full_like(losses, 1 / denominator), float(losses.sum() / denominator)
+        total = (losses.flatten(1) * weight).sum(1).sum()
+        return each, (weight * (1 / denominator)).view_as(losses), float(total / denominator)
 
     def _weighted(
         self, outputs: torch.Tensor, labels: torch.Tensor
@@ -213,13 +213,13 @@ class Loss(NamedTuple):
         if self.name in LOSSES:
             return ""
         try:
-            vmap(lambda one, label: load_loss(self.name)(one[None], label[None]))(outputs, ends(labels))
+            vmap(lambda output, label: load_loss(self.name)(output[None], label[None]))(outputs, ends(labels))
         except Exception as error:
             return f"loss {self.name}, which vmap cannot stack ({error_text(error)})"
         return ""
 
-    def _refusal(self, found: str, allowed: str) -> BadInput:
-        return BadInput(f"loss: {self.name}: found {found}, allowed: {allowed}")
+    def _refusal(self, fault: str, allowed: str) -> BadInput:
+        return BadInput(f"loss: {self.name}: found {fault}, allowed: {allowed}")
 
 
 CROSS_ENTROPY = Loss()

@@ -69,15 +69,15 @@ class GpuBackend(LocalEngine):
         send_weights: bool = False,
     ) -> ClientResults:
         if isinstance(work, FedAvg):
-            one = partial(self._fedavg, work, private_gradient, send_weights, flat)
+            launch = partial(self._fedavg, work, private_gradient, send_weights, flat)
         else:
-            one = partial(self._fedsgd, work, private_gradient, flat)
+            launch = partial(self._fedsgd, work, private_gradient, flat)
         none = flat.new_zeros(0, len(flat))
         updates, clean, losses, gradients = [none], [none], [flat.new_zeros(0)], []
         start = 0
         while start < len(clients):
             stack = clients[start : start + self.stack]
-            done = attempt_stack(one, stack)
+            done = attempt_stack(launch, stack)
             if done is None:
                 self.stack = -(-len(stack) // 2)
                 release(self.device)
@@ -109,11 +109,11 @@ class GpuBackend(LocalEngine):
     def _forward(self, params: Params, x: torch.Tensor) -> torch.Tensor:
         if not self.task.model.stacked:
             return self.task.model.apply(self._cast(params), x).float()
-        stack = {name: one[None] for name, one in self._cast(params).items()}
+        stack = {name: weights[None] for name, weights in self._cast(params).items()}
         return self.task.model.apply(stack, x[None])[0].float()
 
     def _cast(self, params: Params) -> Params:
-        return {name: one.to(self.dtype) for name, one in params.items()}
+        return {name: weights.to(self.dtype) for name, weights in params.items()}
 
     def _gradients(
         self, weights: torch.Tensor, x: torch.Tensor, y: torch.Tensor, weight: torch.Tensor
@@ -131,16 +131,16 @@ class GpuBackend(LocalEngine):
         else:
             # Views of the same numbers, one a member: so their gradients stay apart.
             own = self._named(weights.expand(len(x), -1))
-            own = {name: one.detach().requires_grad_() for name, one in own.items()}
+            own = {name: leaf.detach().requires_grad_() for name, leaf in own.items()}
             if self.task.alone:
-                only = {name: one[0] for name, one in own.items()}
+                only = {name: leaf[0] for name, leaf in own.items()}
                 loss, learned = self._losses(only, x[0], y[0], weight[0])
-                losses, learned = loss[None], [one[None] for one in learned]
+                losses, learned = loss[None], [values[None] for values in learned]
             else:
                 losses, learned = self._losses(own, x, y, weight)
-            found = torch.autograd.grad(losses.sum(), list(own.values()), materialize_grads=True)
-            gradients = dict(zip(own, found, strict=True))
-        statistics = [one.detach() for one in learned] or [losses.new_zeros(len(x), 0)]
+            parts = torch.autograd.grad(losses.sum(), list(own.values()), materialize_grads=True)
+            gradients = dict(zip(own, parts, strict=True))
+        statistics = [values.detach() for values in learned] or [losses.new_zeros(len(x), 0)]
         return flatten_stack(gradients), losses.detach(), torch.cat(statistics, dim=1)
 
     def _losses(
@@ -151,9 +151,10 @@ class GpuBackend(LocalEngine):
         Of one client, or of a stack of them where `weight` `[s, n]` has two dimensions.
         """
         last = weight.dim() - 1
-        logits, found = self.task.model.learn(self._cast(params), x, weight)
+        logits, statistics = self.task.model.learn(self._cast(params), x, weight)
         each = self.task.loss.of(logits.float().flatten(0, last), y.flatten(0, last), "none").view_as(weight)
-        return (each * weight).sum(last), [found[name].float() for name in self.task.shapes if name in found]
+        learned = [statistics[name].float() for name in self.task.shapes if name in statistics]
+        return (each * weight).sum(last), learned
 
     def _examples(
         self, weights: torch.Tensor, x: torch.Tensor, y: torch.Tensor
@@ -179,7 +180,7 @@ class GpuBackend(LocalEngine):
 
         A weight is 1/`denominator`, by default one over the client's own number of rows.
         """
-        sizes = np.array([len(one) for one in rows])[:, None]
+        sizes = np.array([len(batch) for batch in rows])[:, None]
         present = np.arange(max(1, sizes.max(initial=0))) < sizes
         index = np.zeros(present.shape, dtype=np.int64)
         index[present] = np.concatenate([*rows, index[:0, 0]])
@@ -199,9 +200,9 @@ class GpuBackend(LocalEngine):
         x, y, weight = self._gather(batches, private_gradient.batch_size)
         samples = private_gradient.samples
         if bound := private_gradient.example_clip_l2:
-            found, of_examples = self._examples(weights, x, y)
+            gradients, of_examples = self._examples(weights, x, y)
             losses = (of_examples * weight).sum(1)
-            bounded, _ = clip(found.flatten(0, 1), bound)
+            bounded, _ = clip(gradients.flatten(0, 1), bound)
             assert bounded.inside is not None
             present = weight > 0
             rows = bounded.updates.unflatten(0, present.shape) * weight[..., None]
@@ -213,8 +214,8 @@ class GpuBackend(LocalEngine):
             totals, losses, _ = self._gradients(weights, x, y, weight)
             rows = totals.new_zeros(len(clients), 0, totals.shape[1])
             if samples:
-                found, _ = self._examples(weights, x[:, :samples], y[:, :samples])
-                rows = found * weight[:, :samples, None]
+                gradients, _ = self._examples(weights, x[:, :samples], y[:, :samples])
+                rows = gradients * weight[:, :samples, None]
             shares = None
         sizes = list(map(len, batches))
         noises = [client.noise for client in clients if client.noise]
@@ -230,7 +231,7 @@ class GpuBackend(LocalEngine):
         if private_gradient:
             private, losses = self._private(private_gradient, flat, clients)
             noisy, clean = (torch.stack(rows) for rows in list(zip(*private, strict=True))[:2])
-            return -noisy, -clean, losses, [[one] for one in private]
+            return -noisy, -clean, losses, [[gradient] for gradient in private]
         rows = [client.one_batch(work.batch_size) for client in clients]
         x, y, weight = self._gather(rows, work.batch_size)
         gradients, losses, _ = self._gradients(flat, x, y, weight)
@@ -280,8 +281,8 @@ class GpuBackend(LocalEngine):
         """Return the clients' uniforms `[c, steps + 1, d]`; those of an upload are always the last."""
         if not drawn or drawn[0] is None:
             return None
-        own = [one for one in drawn if one is not None]
-        filled = [torch.cat([one[:-1], one[-1:].expand(steps + 2 - len(one), -1)]) for one in own]
+        own = [rows for rows in drawn if rows is not None]
+        filled = [torch.cat([rows[:-1], rows[-1:].expand(steps + 2 - len(rows), -1)]) for rows in own]
         return torch.stack(filled).to(self.device)
 
     def _private_steps(
@@ -291,7 +292,7 @@ class GpuBackend(LocalEngine):
         for _ in range(work.steps or 0):
             private, losses = self._private(private_gradient, kept.weights, clients)
             steps.append(private)
-            optimise(work, kept, [torch.stack([one.noisy for one in private])])
+            optimise(work, kept, [torch.stack([gradient.noisy for gradient in private])])
         return losses, [list(client) for client in zip(*steps, strict=True)]
 
     def _steps(
@@ -312,12 +313,12 @@ class GpuBackend(LocalEngine):
             used = self.task.effective(weights, None if uniforms is None else uniforms[:, step])
             gradients, loss, learned = self._gradients(used, x, y, weight)
             # A client that has finished stays as it is, whatever its optimiser would do without a gradient.
-            active = torch.tensor([len(one) > 0 for one in now], device=self.device)
+            active = torch.tensor([len(batch) > 0 for batch in now], device=self.device)
             before = weights[:, running]
-            held = [] if all(map(len, now)) else [part.clone() for part in kept]
+            copies = [] if all(map(len, now)) else [part.clone() for part in kept]
             optimise(work, kept, add_penalty(work, [gradients], weights, flat, running))
             update_running_statistics(self.task, weights, before, learned)
-            for part, old in zip(kept, held, strict=True) if held else ():
+            for part, old in zip(kept, copies, strict=True) if copies else ():
                 part.copy_(part.where(active.view(-1, *[1] * (part.dim() - 1)), old))
             losses = loss.where(active, losses)
         return losses

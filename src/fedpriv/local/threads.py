@@ -118,11 +118,11 @@ class CpuBackend(LocalEngine):
         self.chunk = speed.chunk
         self.engine: GradientEngine | None = None  # for gradients
         self.step_engine: StepEngine | None = None  # for all local steps at once
-        if (found := engines()) and task.loss.is_plain(task.labels):
+        if (package := engines()) and task.loss.is_plain(task.labels):
             read = task.inputs.dtype, tuple(task.inputs.shape[1:])
-            self.engine = found.gradient_engine(task.model.gradient_engine(task.classes), read)
-            self.step_engine = found.step_engine(task.model.step_engine(task.classes), read)
-        names = [one.name for one in (self.engine, self.step_engine) if one]
+            self.engine = package.gradient_engine(task.model.gradient_engine(task.classes), read)
+            self.step_engine = package.step_engine(task.model.step_engine(task.classes), read)
+        names = [engine.name for engine in (self.engine, self.step_engine) if engine]
         # The engines know float32 alone, and are faster in it than torch is in bfloat16.
         self.dtype = torch.bfloat16 if speed.dtype == "bfloat16" and not names else torch.float32
         filters = any(len(shape) == 4 for shape in task.shapes.values())
@@ -147,12 +147,12 @@ class CpuBackend(LocalEngine):
         updates = torch.zeros(len(clients), len(flat))
         clean = torch.zeros_like(updates) if private_gradient and isinstance(work, FedSGD) else updates
         if isinstance(work, FedAvg):
-            one = partial(self._fedavg, work, private_gradient, send_weights, flat)
+            job = partial(self._fedavg, work, private_gradient, send_weights, flat)
         else:
-            one = partial(self._fedsgd, work, private_gradient, flat)
-        found = list(self.pool.map(one, clients, updates, clean))
-        losses = torch.tensor([loss for loss, _ in found])
-        return collect_results(updates, losses, clean, [gradients for _, gradients in found if gradients])
+            job = partial(self._fedsgd, work, private_gradient, flat)
+        outcomes = list(self.pool.map(job, clients, updates, clean))
+        losses = torch.tensor([loss for loss, _ in outcomes])
+        return collect_results(updates, losses, clean, [gradients for _, gradients in outcomes if gradients])
 
     def logits(self, flat: torch.Tensor, inputs: torch.Tensor) -> torch.Tensor:
         return torch.cat(list(self.pool.map(self._forward(flat), inputs.split(EVALUATION_CHUNK))))
@@ -175,10 +175,10 @@ class CpuBackend(LocalEngine):
         """Return the weights as a pass reads them: in the arithmetic's dtype, channels-last."""
         if not self.copied:
             return params
-        read = {name: one.to(self.dtype) for name, one in params.items()}
+        read = {name: weights.to(self.dtype) for name, weights in params.items()}
         return {
-            name: one.contiguous(memory_format=torch.channels_last) if one.dim() == 4 else one
-            for name, one in read.items()
+            name: weights.contiguous(memory_format=torch.channels_last) if weights.dim() == 4 else weights
+            for name, weights in read.items()
         }
 
     def _gradient(
@@ -195,8 +195,8 @@ class CpuBackend(LocalEngine):
         of `flat`, where they are there from an earlier step.
         """
         if engine:
-            found = engine.gradient(self.task.inputs, self.task.labels, rows.long(), flat)
-            return [found.total.mul_(1 / denominator)], found.loss / denominator, flat.new_zeros(0)
+            gradients = engine.gradient(self.task.inputs, self.task.labels, rows.long(), flat)
+            return [gradients.total.mul_(1 / denominator)], gradients.loss / denominator, flat.new_zeros(0)
         leaves = leaves or self._leaves(flat)
         for leaf in leaves.values():
             leaf.grad = None
@@ -253,37 +253,37 @@ class CpuBackend(LocalEngine):
     ) -> tuple[Gradient, float]:
         """Return one private gradient at `flat` and the loss on its batch; the first examples are sampled."""
         rows = torch.from_numpy(client.one_batch(private_gradient.batch_size))
-        found = self._gradients(private_gradient, flat, rows)
-        mean, sampled = (one / private_gradient.batch_size for one in (found.total, found.sampled))
+        sums = self._gradients(private_gradient, flat, rows)
+        mean, sampled = (total / private_gradient.batch_size for total in (sums.total, sums.sampled))
         assert client.noise is not None
-        share = found.clipped / max(len(rows), 1)
+        share = sums.clipped / max(len(rows), 1)
         gradient = privatise(private_gradient, mean, sampled, len(rows), share, client.noise)
-        return gradient, found.loss / private_gradient.batch_size
+        return gradient, sums.loss / private_gradient.batch_size
 
     def _gradients(
         self, private_gradient: PrivateGradient, flat: torch.Tensor, rows: torch.Tensor
     ) -> Gradients:
         """Return the gradients at `rows`, clipped one by one if asked for; the first examples are sampled."""
         if self.engine:
-            held = self.task.inputs, self.task.labels, rows.long()
+            examples = self.task.inputs, self.task.labels, rows.long()
             clip_l2 = private_gradient.example_clip_l2 or 0.0
-            return self.engine.gradient(*held, flat, clip_l2, private_gradient.samples)
+            return self.engine.gradient(*examples, flat, clip_l2, private_gradient.samples)
         # Only examples whose gradient is needed by itself are worked on one by one.
         alone = rows if private_gradient.example_clip_l2 else rows[: private_gradient.samples]
         total, sampled = torch.zeros_like(flat), flat.new_zeros(0, len(flat))
         clipped, loss = 0, 0.0
         for chunk in alone.split(max(self.chunk, private_gradient.samples)) if len(alone) else ():
-            found, chunk_loss = self._per_example(flat, chunk)
+            gradients, chunk_loss = self._per_example(flat, chunk)
             if private_gradient.example_clip_l2:
-                bounded, facts = clip(found, private_gradient.example_clip_l2)
-                found, clipped = bounded.updates, clipped + round(facts["share_clipped"] * len(chunk))
-            sampled = sampled if len(sampled) else found[: private_gradient.samples]
-            total += found.sum(0)
+                bounded, facts = clip(gradients, private_gradient.example_clip_l2)
+                gradients, clipped = bounded.updates, clipped + round(facts["share_clipped"] * len(chunk))
+            sampled = sampled if len(sampled) else gradients[: private_gradient.samples]
+            total += gradients.sum(0)
             loss += chunk_loss
         others = 0.0  # a chunk at a time: what they add up to with those above depends on the order
         for chunk in rows[len(alone) :].split(self.chunk) if len(alone) < len(rows) else ():
-            found, chunk_loss, _ = self._gradient(None, flat, chunk, 1.0)
-            total += torch.cat([*found])
+            gradients, chunk_loss, _ = self._gradient(None, flat, chunk, 1.0)
+            total += torch.cat([*gradients])
             others += chunk_loss
         return Gradients(total, sampled, loss + others, clipped)
 
@@ -334,9 +334,9 @@ class CpuBackend(LocalEngine):
     ) -> tuple[float, list[Gradient]]:
         private, loss = [], 0.0
         for _ in range(work.steps or 0):
-            one, loss = self._private(private_gradient, kept.weights, client)
-            private.append(one)
-            optimise(work, kept, [one.noisy])
+            gradient, loss = self._private(private_gradient, kept.weights, client)
+            private.append(gradient)
+            optimise(work, kept, [gradient.noisy])
         return loss, private
 
     def _steps(
@@ -356,8 +356,8 @@ class CpuBackend(LocalEngine):
         leaves = None if engine or self.task.model.binary else self._leaves(weights)
         for step, batch in enumerate(plan):
             used = self.task.effective(weights, None if uniforms is None else uniforms[step])
-            before, here = weights[running], torch.from_numpy(batch)
-            gradient, loss, found = self._gradient(engine, used, here, len(here), leaves)
+            before, rows = weights[running], torch.from_numpy(batch)
+            gradient, loss, learned = self._gradient(engine, used, rows, len(rows), leaves)
             optimise(work, kept, add_penalty(work, gradient, weights, flat, running))
-            update_running_statistics(self.task, weights, before, found)
+            update_running_statistics(self.task, weights, before, learned)
         return loss

@@ -211,9 +211,9 @@ class Normalised(Model):
     normalises: ClassVar[bool] = True
 
     def forward(
-        self, params: Params, x: torch.Tensor, weight: torch.Tensor | None, found: Params
+        self, params: Params, x: torch.Tensor, weight: torch.Tensor | None, statistics: Params
     ) -> torch.Tensor:
-        """Return the logits; with `weight` by the statistics of the batch, which are put into `found`."""
+        """Return the logits; with `weight` by the statistics of the batch, put into `statistics`."""
         raise NotImplementedError
 
     def apply(self, params: Params, x: torch.Tensor) -> torch.Tensor:

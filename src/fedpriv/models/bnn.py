@@ -92,14 +92,14 @@ class Bnn(Normalised):
         return "small_net", self.widths[2], classes, *how
 
     def forward(
-        self, params: Params, x: torch.Tensor, weight: torch.Tensor | None, found: Params
+        self, params: Params, x: torch.Tensor, weight: torch.Tensor | None, statistics: Params
     ) -> torch.Tensor:
         from fedpriv.models.layers import convolution, dense, max_pool, normalise, signs, straight_through
 
         def normal(layer: int, name: str, z: torch.Tensor) -> torch.Tensor:
             if not self.normalises:
                 return z / math.sqrt(params[f"{name}.weight"].shape[-3:].numel())
-            return normalise(params, f"norm{layer}", z, weight, found)
+            return normalise(params, f"norm{layer}", z, weight, statistics)
 
         def bias(layer: str) -> torch.Tensor:
             own = params[f"{layer}.bias"]

@@ -31,11 +31,11 @@ def load_network_class(path: str) -> type[nn.Module]:
 
     Nothing is called before it is known to be a class of networks: a function, or another class, is BadInput.
     """
-    found = import_object("model.module", path, "CLASS")
-    if not (isinstance(found, type) and issubclass(found, nn.Module)):
-        what = f"a class {found.__name__}" if isinstance(found, type) else f"a {type(found).__name__}"
+    target = import_object("model.module", path, "CLASS")
+    if not (isinstance(target, type) and issubclass(target, nn.Module)):
+        what = f"a class {target.__name__}" if isinstance(target, type) else f"a {type(target).__name__}"
         raise BadInput(f"model.module: found {path}, {what}, allowed: {CLASS}")
-    return found
+    return target
 
 
 def build_network(spec: str, seed: int) -> nn.Module:
@@ -63,7 +63,7 @@ def build_network(spec: str, seed: int) -> nn.Module:
 
 def trained_parameters(net: nn.Module) -> dict[str, torch.Tensor]:
     """Return the parameters that are trained, in the order of the flat vector."""
-    return {name: one for name, one in net.named_parameters() if one.requires_grad}
+    return {name: parameter for name, parameter in net.named_parameters() if parameter.requires_grad}
 
 
 @cache
@@ -81,7 +81,7 @@ def check_network(spec: str, x: torch.Tensor, expected: tuple[int, ...] | None) 
     do not.
     """
     path, net = json.loads(spec)["module"], disturb_network(spec)
-    before = {name: one.clone() for name, one in net.named_buffers()}
+    before = {name: buffer.clone() for name, buffer in net.named_buffers()}
 
     def passed(inputs: torch.Tensor) -> Any:
         try:
@@ -99,8 +99,8 @@ def check_network(spec: str, x: torch.Tensor, expected: tuple[int, ...] | None) 
     if not isinstance(out, torch.Tensor) or out.shape[:1] != (2,) or expected not in (None, out.shape[1:]):
         allowed = "a tensor [2, ...]" if expected is None else f"logits {[2, *expected]}, one a class"
         raise refusal(path, f"{shape} from inputs {list(x.shape)}", allowed)
-    for name, one in net.named_buffers():
-        if not torch.equal(one, before.get(name, one)):
+    for name, buffer in net.named_buffers():
+        if not torch.equal(buffer, before.get(name, buffer)):
             raise refusal(
                 path, f"buffer {name}, which a pass changes", "buffers that are constants, as with GroupNorm"
             )
@@ -119,15 +119,15 @@ def disturb_network(spec: str) -> nn.Module:
     """
     net, rng = copy.deepcopy(constant(spec)), torch.Generator().manual_seed(0)
     with torch.no_grad():
-        for one in trained_parameters(net).values():
-            one.add_(torch.randn(one.shape, generator=rng), alpha=0.05)
+        for parameter in trained_parameters(net).values():
+            parameter.add_(torch.randn(parameter.shape, generator=rng), alpha=0.05)
     return net
 
 
 def unstackable_layer(spec: str, x: torch.Tensor) -> str:
     """Name the layer that `vmap` cannot stack, tried on two examples `x`, and why; empty: none."""
     net = disturb_network(spec)
-    stacked = {name: one.detach().expand(2, *one.shape) for name, one in trained_parameters(net).items()}
+    stacked = {name: part.detach().expand(2, *part.shape) for name, part in trained_parameters(net).items()}
     inside: list[str] = []  # the layers that a pass is in, from the outermost
     for name, layer in net.named_modules():
         words = f"{name} ({type(layer).__name__})" if name else type(layer).__name__
@@ -135,7 +135,7 @@ def unstackable_layer(spec: str, x: torch.Tensor) -> str:
         layer.register_forward_hook(lambda *_: inside.pop() and None)
     try:
         with warnings.catch_warnings(action="ignore"):  # that a rule of vmap is slow
-            vmap(lambda own, one: functional_call(net, own, one[None]))(stacked, x)
+            vmap(lambda own, example: functional_call(net, own, example[None]))(stacked, x)
     except Exception as error:
         return f"{inside[-1] if inside else 'a pass'}, which vmap cannot stack ({error_text(error)})"
     return ""
@@ -155,18 +155,18 @@ def call(spec: str, params: Params, x: torch.Tensor) -> torch.Tensor:
 def constants(spec: str, device: torch.device, dtype: torch.dtype) -> Params:
     """Return buffers and frozen parameters where and as the weights are."""
     net = constant(spec)
-    fixed = {name: one for name, one in net.named_parameters() if not one.requires_grad}
+    fixed = {name: parameter for name, parameter in net.named_parameters() if not parameter.requires_grad}
     return {
-        name: one.detach().to(device, dtype if one.is_floating_point() else one.dtype)
-        for name, one in (fixed | dict(net.named_buffers())).items()
+        name: tensor.detach().to(device, dtype if tensor.is_floating_point() else tensor.dtype)
+        for name, tensor in (fixed | dict(net.named_buffers())).items()
     }
 
 
-def close(one: torch.Tensor, other: torch.Tensor) -> bool:
+def close(first: torch.Tensor, second: torch.Tensor) -> bool:
     """Say if two passes agree but for rounding."""
-    return torch.allclose(one, other, rtol=1e-3, atol=1e-4, equal_nan=True)
+    return torch.allclose(first, second, rtol=1e-3, atol=1e-4, equal_nan=True)
 
 
-def refusal(path: str, found: str, allowed: str) -> BadInput:
+def refusal(path: str, fault: str, allowed: str) -> BadInput:
     """Return the error that says what of a network is in the way."""
-    return BadInput(f"model.module: {path}: found {found}, allowed: {allowed}")
+    return BadInput(f"model.module: {path}: found {fault}, allowed: {allowed}")

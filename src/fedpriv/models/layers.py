@@ -44,11 +44,11 @@ def shapes(name: str, channels: int) -> dict[str, tuple[int, ...]]:
 
 
 def normalise(
-    params: Params, name: str, z: torch.Tensor, weight: torch.Tensor | None, found: Params
+    params: Params, name: str, z: torch.Tensor, weight: torch.Tensor | None, statistics: Params
 ) -> torch.Tensor:
     """Return `z` `[..., n, c, ...]` normalised by channel and mapped by `params` `[..., c]`.
 
-    With `weight` `[..., n]` (training) by the statistics of the batch, which are put into `found` with the
+    With `weight` `[..., n]` (training) by the statistics of the batch, put into `statistics` with the
     unbiased variance; without by the running ones.
     """
     channels = params[f"{name}.weight"].ndim  # the dimension of them in `z`
@@ -64,8 +64,8 @@ def normalise(
         mean = (_over(z, places) * share).sum(-2)
         variance = (_over((z - column(mean)).square(), places) * share).sum(-2)
         count = (weight > 0).sum(-1, keepdim=True) * z.shape[channels + 1 :].numel()
-        found[f"{name}.mean"] = mean.detach()
-        found[f"{name}.variance"] = variance.detach() * count / (count - 1).clamp(min=1)
+        statistics[f"{name}.mean"] = mean.detach()
+        statistics[f"{name}.variance"] = variance.detach() * count / (count - 1).clamp(min=1)
     scale = params[f"{name}.weight"] * (variance + EPSILON).rsqrt()
     return (z - column(mean)) * column(scale) + column(params[f"{name}.bias"])
 

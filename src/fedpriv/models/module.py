@@ -36,8 +36,8 @@ def import_object(key: str, path: str, name: str) -> Any:
     in words.
     """
     module, attribute = path.split(":")
-    if (here := os.getcwd()) not in sys.path:
-        sys.path.append(here)
+    if (folder := os.getcwd()) not in sys.path:
+        sys.path.append(folder)
     try:
         return reduce(getattr, attribute.split("."), importlib.import_module(module))
     except (Exception, SystemExit) as error:  # somebody's code runs here
@@ -47,10 +47,10 @@ def import_object(key: str, path: str, name: str) -> Any:
         ) from error
 
 
-def code(path: str, found: Any) -> str:
+def code(path: str, target: Any) -> str:
     """Return an import path with a digest of the file of what was found there."""
     try:
-        source = inspect.getsourcefile(found)
+        source = inspect.getsourcefile(target)
     except TypeError:  # of a module without a file
         source = None
     digest = hashlib.sha256(Path(source).read_bytes()).hexdigest()[:8] if source else "without source"
@@ -88,7 +88,7 @@ class Module(Model):
         from fedpriv.models import functional
 
         net = functional.constant(self.model_dump_json())
-        return {name: tuple(one.shape) for name, one in functional.trained_parameters(net).items()}
+        return {name: tuple(weights.shape) for name, weights in functional.trained_parameters(net).items()}
 
     def tried(self, x: torch.Tensor, classes: int, expected: Example | None) -> torch.Tensor:
         from fedpriv.models import functional
@@ -108,7 +108,7 @@ class Module(Model):
 
         net = functional.build_network(self.model_dump_json(), int(rng.integers(2**63)))
         parameters = functional.trained_parameters(net).values()
-        return torch.cat([one.detach().float().flatten() for one in parameters])
+        return torch.cat([parameter.detach().float().flatten() for parameter in parameters])
 
     def apply(self, params: Params, x: torch.Tensor) -> torch.Tensor:
         from fedpriv.models import functional

@@ -162,14 +162,14 @@ class ConvNet2(Normalised):
         return "clear" if name.endswith((".mean", ".variance")) else "protected"
 
     def forward(
-        self, params: Params, x: torch.Tensor, weight: torch.Tensor | None, found: Params
+        self, params: Params, x: torch.Tensor, weight: torch.Tensor | None, statistics: Params
     ) -> torch.Tensor:
         from fedpriv.models.layers import convolution, linear, max_pool, normalise
 
         x = (x.to(params["conv1.weight"].dtype) - self.mean) / self.std
         for layer in (1, 2):
             x = convolution(x, params[f"conv{layer}.weight"], params[f"conv{layer}.bias"])
-            x = normalise(params, f"norm{layer}", x, weight, found) if self.normalises else x
+            x = normalise(params, f"norm{layer}", x, weight, statistics) if self.normalises else x
             x = max_pool(x.relu())
         # No convolutions, as those of `cnn` are: so many weights cost time in any layout but this.
         x = x.flatten(params["dense1.weight"].ndim - 1)

@@ -5,6 +5,7 @@ format that keeps a text of its writer's choice can carry one: parquet and safet
 JSON in a key.
 """
 
+import errno
 import hashlib
 import json
 import mmap
@@ -45,22 +46,31 @@ def writing(path: Path) -> Generator[Path]:
 
 
 ROOM = 1 << 20  # bytes, more than most runs leave
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # a disk, a quota, the limit of a process
 
 
 class NoRoom(OSError):
     """A full disk, or a full quota."""
 
 
+def existing_folder(folder: Path) -> Path:
+    """Return the folder, or the nearest one above it that exists."""
+    return next(place for place in (folder, *folder.absolute().parents) if place.is_dir())
+
+
 def require_room(folder: Path) -> None:
-    """Raise NoRoom where no file can be written, before there is anything that would be lost."""
-    folder.mkdir(parents=True, exist_ok=True)
+    """Raise NoRoom where a full disk takes no file, before there is anything that would be lost.
+
+    The folder is not made; what else is wrong with it whoever writes there finds out.
+    """
     try:
-        with TemporaryFile(dir=folder) as file:
+        with TemporaryFile(dir=existing_folder(folder)) as file:
             file.write(bytes(ROOM))
             file.flush()
             os.fsync(file.fileno())
     except OSError as error:
-        raise NoRoom(f"{folder}: no room for what a run leaves ({error}); it was not trained") from error
+        if error.errno in FULL:
+            raise NoRoom(f"{folder}: no room for what a run leaves ({error}); it was not trained") from error
 
 
 @contextmanager
@@ -79,9 +89,9 @@ def hold_lock(path: Path) -> Generator[None]:
 def remove_torn(path: Path) -> None:
     """Remove what killed writers of `path` have left beside it, and nothing else."""
     ours = re.compile(rf"\.{re.escape(path.stem)}\.[0-9a-f]{{8}}{re.escape(path.suffix)}")
-    for one in path.parent.iterdir() if path.parent.is_dir() else ():
-        if ours.fullmatch(one.name):
-            one.unlink(missing_ok=True)
+    for file in path.parent.iterdir() if path.parent.is_dir() else ():
+        if ours.fullmatch(file.name):
+            file.unlink(missing_ok=True)
 
 
 def move(temporary: Path, path: Path) -> None:
@@ -112,10 +122,10 @@ class Broken(ValueError):
 def seal(path: Path) -> None:
     """Write the digest of the file over the one `OPEN` in it."""
     with path.open("r+b") as file, mmap.mmap(file.fileno(), 0) as content:
-        found = SEAL.search(content)
-        if not found:
+        match = SEAL.search(content)
+        if not match:
             raise ValueError(f"{path}: no place for a seal")
-        content[found.start() : found.end()] = _digest(content, found.start())
+        content[match.start() : match.end()] = _digest(content, match.start())
 
 
 def check_seal(path: Path) -> None:
@@ -126,10 +136,10 @@ def check_seal(path: Path) -> None:
         if not path.stat().st_size:
             raise Broken("an empty file")
         with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-            found = SEAL.search(content)
-            if not found:
+            match = SEAL.search(content)
+            if not match:
                 raise Broken("no seal")
-            if found.group() != _digest(content, found.start()):
+            if match.group() != _digest(content, match.start()):
                 raise Broken("its bytes are not those that were written")
 
 
@@ -139,8 +149,8 @@ def seal_of(path: Path) -> str:
         return ""
     try:
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-            found = SEAL.search(content)
-            return found.group()[len(MARK) :].decode(errors="replace") if found else ""
+            match = SEAL.search(content)
+            return match.group()[len(MARK) :].decode(errors="replace") if match else ""
     except ValueError:  # an empty file cannot be mapped
         return ""
 

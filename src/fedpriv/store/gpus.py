@@ -30,13 +30,13 @@ class DeviceLock(NamedTuple):
     lock: FileLock
 
 
-def select_device(wanted: str) -> torch.device:
+def select_device(setting: str) -> torch.device:
     """Return the device that `speed.device` means: `auto` takes a GPU where there is one, else the CPU."""
     import torch
 
-    if wanted == "cuda" and not torch.cuda.is_available():
+    if setting == "cuda" and not torch.cuda.is_available():
         raise BadInput("speed.device: found cuda, but torch sees no CUDA device; allowed here: auto, cpu")
-    if wanted == "cpu" or not torch.cuda.is_available():
+    if setting == "cpu" or not torch.cuda.is_available():
         return torch.device("cpu")
     device = torch.device("cuda", own_claim().number)
     torch.cuda.set_device(device)  # for whatever asks for no device by number
@@ -52,7 +52,7 @@ def own_claim() -> DeviceLock:
     """
     import torch
 
-    names = [str(torch.cuda.get_device_properties(one).uuid) for one in range(torch.cuda.device_count())]
+    names = [str(torch.cuda.get_device_properties(gpu).uuid) for gpu in range(torch.cuda.device_count())]
     return claim(names, Path(tempfile.gettempdir()) / f"fedpriv-devices-{os.getuid()}")
 
 

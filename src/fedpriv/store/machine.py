@@ -86,7 +86,7 @@ def code() -> str:
 
 def libraries() -> dict[str, str]:
     """Return the versions of the libraries that are installed, and of what adds to ours, by name."""
-    return {name: found for name in (*LIBRARIES, *sorted(packages())) if (found := package(name))}
+    return {name: release for name in (*LIBRARIES, *sorted(packages())) if (release := package(name))}
 
 
 def package(name: str) -> str:
@@ -99,18 +99,18 @@ def package(name: str) -> str:
 
 def checkout() -> str:
     """Return the git revision of these sources, or the empty string where git does not know them."""
-    here = Path(__file__)
+    source = Path(__file__)
     # An installed copy may lie in somebody else's repository.
-    known = ["git", "ls-files", "--error-unmatch", here.name]
+    known = ["git", "ls-files", "--error-unmatch", source.name]
     describe = ["git", "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]
-    found = ""
+    revision = ""
     for command in (known, describe):
         try:
-            done = subprocess.run(command, cwd=here.parent, capture_output=True, text=True, check=True)
+            done = subprocess.run(command, cwd=source.parent, capture_output=True, text=True, check=True)
         except (OSError, subprocess.CalledProcessError):
             return ""
-        found = done.stdout.strip()
-    return found
+        revision = done.stdout.strip()
+    return revision
 
 
 # <malloc.h>. 64 MiB cover every activation of a chunk. Stacked updates of large networks are larger, and of

@@ -32,11 +32,11 @@ def load_npz(
     A missing, corrupt or foreign file is BadInput naming it.
     """
     allowed = f"an npz file with exactly {', '.join(keys)}"
-    found = load_all(path, allowed)
-    arrays = {**defaults, **found}
+    members = load_all(path, allowed)
+    arrays = {**defaults, **members}
     if set(arrays) != set(keys):
         raise BadInput(
-            f"{path}: found {', '.join(found) or 'nothing'}, allowed: {allowed}; delete it and rerun"
+            f"{path}: found {', '.join(members) or 'nothing'}, allowed: {allowed}; delete it and rerun"
         )
     return [arrays[key] for key in keys]
 
@@ -44,13 +44,13 @@ def load_npz(
 def part(file: np.lib.npyio.NpzFile, key: str) -> np.ndarray:
     """Return one array of an open file; a member that is no .npy is a ValueError."""
     try:
-        found: Any = file[key]
+        array: Any = file[key]
     except ValueError as error:
         words = "; save words by .astype(str)" if "allow_pickle" in str(error) else ""
         raise ValueError(f"{key}: {error}{words}") from None
-    if not isinstance(found, np.ndarray):
+    if not isinstance(array, np.ndarray):
         raise ValueError(f"{key} is no array, as np.savez writes it")
-    return found
+    return array
 
 
 def load_all(

@@ -85,8 +85,8 @@ def sealed_file(path: Path, allowed: str = "a finished run") -> Generator[None]:
         raise BadInput(f"{path}: found no such file, allowed: {allowed}") from None
     # What pyarrow raises on bytes that are no parquet is one of these.
     except (OSError, ValueError, pa.ArrowException) as error:
-        found = f"found an unreadable file ({str(error).splitlines()[0]})"
-        raise BadInput(f"{path}: {found}, allowed: {allowed}; {remedy_of(path)}") from None
+        what = f"an unreadable file ({str(error).splitlines()[0]})"
+        raise BadInput(f"{path}: found {what}, allowed: {allowed}; {remedy_of(path)}") from None
 
 
 def changed_source(path: Path) -> str:

@@ -55,20 +55,20 @@ class Stored(NamedTuple):
     distances: dict[str, np.ndarray]
 
 
-def write_stored(path: Path, one: Stored) -> Path:
+def write_stored(path: Path, run: Stored) -> Path:
     """Write a run atomically and sealed; the same run gives the same bytes."""
     # Of a column that is the same in every round, as most are, the value; of others None.
-    rounds = {str(name): values.tolist() for name, values in one.trace.items()}
+    rounds = {str(name): values.tolist() for name, values in run.trace.items()}
     constants = {
         name: values[0] if len(values) > 1 and len(set(map(repr, values))) == 1 else None
         for name, values in rounds.items()
     }
-    changing = one.trace[[name for name, value in constants.items() if value is None]]
+    changing = run.trace[[name for name, value in constants.items() if value is None]]
     table = pa.Table.from_pandas(changing, preserve_index=False)
-    for name, array in one.distances.items():
-        table = table.append_column(SAMPLED + name, lists(array, len(one.trace)))
-    shapes = {name: [array.dtype.name, array.shape] for name, array in one.distances.items()}
-    metadata = {"summary": json.dumps(one.summary, allow_nan=False)}
+    for name, array in run.distances.items():
+        table = table.append_column(SAMPLED + name, lists(array, len(run.trace)))
+    shapes = {name: [array.dtype.name, array.shape] for name, array in run.distances.items()}
+    metadata = {"summary": json.dumps(run.summary, allow_nan=False)}
     metadata |= {"trace": json.dumps(constants), "distances": json.dumps(shapes)}
     # As parquet calls them: a list by its elements.
     columns = {field.name + ".list.element" * is_list(field.type): field.type for field in table.schema}
@@ -142,14 +142,14 @@ def stored_distances(path: Path) -> dict[str, np.ndarray]:
     }
 
 
-def same_run(one: Stored, other: Stored) -> bool:
+def same_run(first: Stored, second: Stored) -> bool:
     """Return True for two runs that are the same to the last bit, but for what was measured and where."""
-    left, right = (run.trace.drop(columns=list(MEASURED), errors="ignore") for run in (one, other))
+    left, right = (run.trace.drop(columns=list(MEASURED), errors="ignore") for run in (first, second))
     arrays = [
         {name: (array.dtype, array.shape, array.tobytes()) for name, array in run.distances.items()}
-        for run in (one, other)
+        for run in (first, second)
     ]
-    who = [[run.summary.get(key) for key in SAME] for run in (one, other)]
+    who = [[run.summary.get(key) for key in SAME] for run in (first, second)]
     return who[0] == who[1] and left.equals(right) and arrays[0] == arrays[1]
 
 
@@ -208,8 +208,8 @@ class RunDir:
         self._check_summary()
         if self.stored:
             return stored_distances(self.stored)
-        found = npz.load_all(self.path / DISTANCES, "the distances that a run wrote")
-        return {name: array for name, array in found.items() if is_read(name)}
+        arrays = npz.load_all(self.path / DISTANCES, "the distances that a run wrote")
+        return {name: array for name, array in arrays.items() if is_read(name)}
 
     def ledger(self, columns: Iterable[str]) -> pd.DataFrame:
         """Return the ledger of the directory, with these columns; one of another trace is BadInput."""
@@ -237,13 +237,13 @@ class RunDir:
                 ) from None
         if not (self.path / SUMMARY).exists():
             return False
-        if (found := self._unchecked.get("identity")) != identity:
+        if (known := self._unchecked.get("identity")) != identity:
             raise BadInput(
-                f"{self.path}: found the finished run of another config, {found}, allowed: an empty folder, "
+                f"{self.path}: found the finished run of another config, {known}, allowed: an empty folder, "
                 f"or run {identity}"
             )
-        wanted = [self.stored] if self.stored else [self.path / name for name in FILES]
-        return all(path.exists() for path in wanted) and bool(self.summary)
+        paths = [self.stored] if self.stored else [self.path / name for name in FILES]
+        return all(path.exists() for path in paths) and bool(self.summary)
 
     @cached_property
     def _unchecked(self) -> dict[str, Any]:
@@ -262,19 +262,19 @@ class RunDir:
         of_name = {"seed": int(name[1]), "identity": name[2]}
         if self.path.parts[-4:-3] == (RUNS,):
             of_name |= {"paper": self.path.parts[-3], "run": self.path.parts[-2]}
-        for key, wanted in of_name.items():
-            if facts.get(key) != wanted:
+        for key, allowed in of_name.items():
+            if facts.get(key) != allowed:
                 raise BadInput(
-                    f"{self.path}: {key}: found {facts.get(key)} in it, allowed: {wanted}, as its name says; "
-                    f"{remedy_of(self.path)}"
+                    f"{self.path}: {key}: found {facts.get(key)} in it, allowed: {allowed}, as its name "
+                    f"says; {remedy_of(self.path)}"
                 )
 
     def _check(self, facts: Mapping[str, Any]) -> None:
         """Raise BadInput unless identity, config and the other files are of one run."""
         where = self.stored or self.path / SUMMARY
-        if (wanted := summary.identity(facts)) != (known := facts["identity"]):
+        if (hashed := summary.identity(facts)) != (known := facts["identity"]):
             raise BadInput(
-                f"{where}: found identity {known}, allowed: {wanted}, that of the run, seed and config in "
+                f"{where}: found identity {known}, allowed: {hashed}, that of the run, seed and config in "
                 f"it; {remedy_of(where)}"
             )
         for name, of_run in facts.get("seals", {}).items():

@@ -31,8 +31,8 @@ def remedy_of(path: Path) -> str:
 
 def stored_files(reference: Path, paper: str = "*") -> list[Path]:
     """Return the files of all stored runs of a paper, or of every one."""
-    found = sorted(reference.glob(f"{RUNS}/{paper}/*/seed*-*.parquet"))
-    return [path for path in found if STORED.fullmatch(path.name) and path.is_file()]
+    paths = sorted(reference.glob(f"{RUNS}/{paper}/*/seed*-*.parquet"))
+    return [path for path in paths if STORED.fullmatch(path.name) and path.is_file()]
 
 
 def save_summary(path: Path, facts: Mapping[str, Any]) -> None:

@@ -32,26 +32,27 @@ def lock_run(path: Path) -> Generator[None]:
     Without a state nothing is left behind: a run that was refused leaves no folder. What stands where the
     folder, its lock or the state belongs is BadInput that names it.
     """
-    run, held = path.parent.parent, path.with_name("lock")
-    lock = FileLock(held)
+    run, file = path.parent.parent, path.with_name("lock")
+    lock = FileLock(file)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         lock.acquire(timeout=0)
     except Timeout:
         # Where a file system has no locks, the file says who made it, and a killed process leaves it.
-        who = " ".join(held.read_text(errors="replace").split()) if held.is_file() else ""
-        left = f" ({who}); delete {held} if that is gone" if who else ""
-        found = "found another process that trains in it, allowed: one at a time"
-        raise BadInput(f"{run}: {found}{left}") from None
+        who = " ".join(file.read_text(errors="replace").split()) if file.is_file() else ""
+        left = f" ({who}); delete {file} if that is gone" if who else ""
+        raise BadInput(
+            f"{run}: found another process that trains in it, allowed: one at a time{left}"
+        ) from None
     except OSError as error:
-        at = error.filename or held  # a lock that there is no room for has no name
+        at = error.filename or file  # a lock that there is no room for has no name
         raise BadInput(f"{at}: {error.strerror}, allowed: a folder to train in, with locks (flock)") from None
     try:
         yield
     finally:
         if not path.exists():
             # While it is held: afterwards another process might hold it, and a third make a new one.
-            held.unlink(missing_ok=True)
+            file.unlink(missing_ok=True)
             with suppress(OSError):  # not empty: the run is finished
                 path.parent.rmdir()
                 run.rmdir()
@@ -63,17 +64,16 @@ def save_state(path: Path, identity: str, engine: str, state: RoundState) -> Non
     tensors = {"flat": state.flat.cpu(), "velocity": state.velocity.cpu()}
     if state.clients:
         tensors |= {CLIENTS + name: part.cpu() for name, part in state.clients._asdict().items()}
-    found = {name: getattr(state, name) for name in OPTIONAL}
-    tensors |= {name: one.cpu() for name, one in found.items() if one is not None}
+    tensors |= {name: part.cpu() for name in OPTIONAL if (part := getattr(state, name)) is not None}
     tensors |= {MEMORY + name: part for name, part in state.memory.items()}
     for name, rows in state.samples.items():
         tensors[SAMPLES + name] = torch.from_numpy(np.concatenate([row.ravel() for row in rows]))
     shapes = {name: [row.shape for row in rows] for name, rows in state.samples.items()}
     # JSON keeps every float64 exactly, NaN and infinity included.
     book = {"round": state.round, "rows": state.rows, "shapes": shapes}
-    told = {"identity": identity, "engine": engine, "book": json.dumps(book), "seal": OPEN}
+    metadata = {"identity": identity, "engine": engine, "book": json.dumps(book), "seal": OPEN}
     with writing(path) as temporary:
-        save_file(tensors, temporary, metadata=told)
+        save_file(tensors, temporary, metadata=metadata)
         seal(temporary)
 
 
@@ -119,7 +119,7 @@ def read_state(path: Path, book: dict[str, Any], device: torch.device) -> RoundS
         flat, velocity = (file.get_tensor(name).clone().to(device) for name in ("flat", "velocity"))
         names = list(file.keys())
         optional = {name: file.get_tensor(name).clone().to(device) for name in OPTIONAL if name in names}
-        held, memory = (
+        kept, memory = (
             {
                 name.removeprefix(prefix): file.get_tensor(name).clone().to(where)
                 for name in names
@@ -134,7 +134,7 @@ def read_state(path: Path, book: dict[str, Any], device: torch.device) -> RoundS
         ends = np.cumsum([math.prod(shape) for shape in shapes])[:-1]
         parts = np.split(values[name], ends)
         samples[name] = [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
-    clients = ClientState(**held) if held else None
+    clients = ClientState(**kept) if kept else None
     state = flat, velocity, book["round"], list(book["rows"]), samples, memory
     return RoundState(*state, clients=clients, **optional)
 

@@ -52,14 +52,14 @@ def f1(loss: Loss, outputs: torch.Tensor, labels: torch.Tensor) -> float:
     """Return the F1 score, the mean over the classes that there are or that are said, or over labels."""
     from sklearn.metrics import f1_score
 
-    said = loss.predicted(outputs, labels)
-    if said is None:
+    predicted = loss.predicted(outputs, labels)
+    if predicted is None:
         return math.nan
     counts = label_mask(labels)
     if loss.has_classes(outputs, labels):
-        true, predicted = labels[counts].cpu().numpy(), said[counts].cpu().numpy()
-        return float(f1_score(true, predicted, average="macro", **NOTHING))
-    every = pairs(loss, said.view(outputs.shape).float(), outputs, labels)
+        truth, answers = labels[counts].cpu().numpy(), predicted[counts].cpu().numpy()
+        return float(f1_score(truth, answers, average="macro", **NOTHING))
+    every = pairs(loss, predicted.view(outputs.shape).float(), outputs, labels)
     return float(np.mean([f1_score(truth, score > 0, **NOTHING) for truth, score in every]))
 
 
@@ -107,9 +107,9 @@ def test_split(how: Evaluation, device: torch.device, data: Arrays) -> Split:
 
     A metric of owners is BadInput where nobody knows whose a test example is.
     """
-    if (asked := [name for name in how.metrics if name in OF_OWNERS]) and not len(data.owner_test):
+    if (of_owners := [name for name in how.metrics if name in OF_OWNERS]) and not len(data.owner_test):
         raise BadInput(
-            f"evaluation.metrics: found {asked[0]} with test examples of which nobody knows the owners, "
+            f"evaluation.metrics: found {of_owners[0]} with test examples of which nobody knows the owners, "
             "allowed: with owner_test in an npz file, or with validation examples whose owners are known"
         )
     parts = data.x_test, data.y_test, data.owner_test
@@ -149,8 +149,8 @@ def evaluate_weights(
         "test_loss": float(loss.of(outputs, labels, "mean")),
     }
     if how.metrics and bool(outputs.isfinite().all()):  # of a network that diverges nothing is measured
-        asked = [name for name in how.metrics if name in METRICS]
-        values |= {f"test_{name}": METRICS[name](loss, outputs, labels) for name in asked}
+        names = [name for name in how.metrics if name in METRICS]
+        values |= {f"test_{name}": METRICS[name](loss, outputs, labels) for name in names}
         if of_owners := [name for name in how.metrics if name in OF_OWNERS]:
             every = [owners == owner for owner in owners.unique()]
             by_owner = np.array([accuracy(loss, outputs[own], labels[own]) for own in every])
@@ -160,8 +160,8 @@ def evaluate_weights(
 
 def accuracy(loss: Loss, outputs: torch.Tensor, labels: torch.Tensor) -> float:
     """Return the share of the labels that count and are right; NaN where numbers are predicted."""
-    said = loss.predicted(outputs, labels)
-    if said is None:
+    predicted = loss.predicted(outputs, labels)
+    if predicted is None:
         return math.nan
-    right = said == labels
+    right = predicted == labels
     return float((right[labels != IGNORED] if labels.dim() > 1 else right).double().mean())

@@ -48,13 +48,13 @@ def arrays_for(run: Run, path: Path) -> arrays.Arrays:
 
     The validation split is the same for every run and seed, and the official test split is not touched.
     """
-    found = arrays.load(path)
+    dataset = arrays.load(path)
     if not run.validation:
-        return found
-    return arrays.hold_out(found, run.validation, Streams(0, run.data).numpy("validation"))
+        return dataset
+    return arrays.hold_out(dataset, run.validation, Streams(0, run.data).numpy("validation"))
 
 
-def partition_for(run: Run, found: arrays.Arrays, seed: int) -> partition.Partition:
+def partition_for(run: Run, dataset: arrays.Arrays, seed: int) -> partition.Partition:
     """Partition of the training examples; runs that share dataset, validation split, law and seed share it.
 
     Original images are dealt, each with all its copies: none is at two clients unless the law repeats.
@@ -62,24 +62,24 @@ def partition_for(run: Run, found: arrays.Arrays, seed: int) -> partition.Partit
     `deal: copies` every copy is dealt by itself. A law that deals writers is BadInput where nobody knows
     them, and so is one that goes by classes where examples have none, or many.
     """
-    if run.partition.by_owner and not len(found.owner):
+    if run.partition.by_owner and not len(dataset.owner):
         laws = ", ".join(sorted(name for name, law in partition.PARTITIONS.items() if not law.by_owner))
         raise BadInput(
             f"partition.law: found {getattr(run.partition, 'law', '')} with dataset {run.data}, of which "
             f"nobody knows the writers, allowed: {laws}"
         )
-    if run.partition.by_label and (found.y_train.ndim > 1 or found.y_train.dtype.kind == "f"):
+    if run.partition.by_label and (dataset.y_train.ndim > 1 or dataset.y_train.dtype.kind == "f"):
         laws = ", ".join(sorted(name for name, law in partition.PARTITIONS.items() if not law.by_label))
         raise BadInput(
             f"partition.law: found {getattr(run.partition, 'law', '')} with dataset {run.data}, whose "
             f"examples have no one class each, allowed: {laws}"
         )
-    rng, copies = Streams(seed, shared_law(run)).numpy("partition"), found.copies
+    rng, copies = Streams(seed, shared_law(run)).numpy("partition"), dataset.copies
     if copies == 1 or run.partition.deal == "copies":
-        return run.partition.split(found.y_train, rng, found.owner)
+        return run.partition.split(dataset.y_train, rng, dataset.owner)
     try:
         law = image_law(run.partition, copies)
-        dealt = law.split(found.y_train[::copies], rng, found.owner[::copies])
+        dealt = law.split(dataset.y_train[::copies], rng, dataset.owner[::copies])
     except BadInput as error:
         raise BadInput(f"{error}; counted in images, of which every one stands for {copies} copies") from None
     indices = (dealt.indices[:, None] * copies + np.arange(copies, dtype=np.int32)).ravel()
@@ -91,14 +91,14 @@ def shared_law(run: Run) -> str:
     return json.dumps([run.data, run.validation, run.partition.model_dump(mode="json")])
 
 
-def partition_mark(run: Run, found: arrays.Arrays, seed: int) -> str:
+def partition_mark(run: Run, dataset: arrays.Arrays, seed: int) -> str:
     """Mark of the file of a run's partition at a seed: its law, and how much there was to deal."""
-    return f"{shared_law(run)} of {len(found.y_train)} examples, seed {seed}"
+    return f"{shared_law(run)} of {len(dataset.y_train)} examples, seed {seed}"
 
 
-def load_partition(run: Run, found: arrays.Arrays, seed: int, path: Path) -> partition.Partition:
+def load_partition(run: Run, dataset: arrays.Arrays, seed: int, path: Path) -> partition.Partition:
     """Return the partition that `write_partition` wrote; that of another run, data or seed is BadInput."""
-    return partition.load_partition(path, partition_mark(run, found, seed))
+    return partition.load_partition(path, partition_mark(run, dataset, seed))
 
 
 def image_law(law: partition.PartitionLaw, copies: int) -> partition.PartitionLaw:
@@ -115,5 +115,6 @@ def image_law(law: partition.PartitionLaw, copies: int) -> partition.PartitionLa
 
 def write_partition(run: Run, seed: int, arrays_path: Path, out: Path) -> Path:
     """Write the run's partition to `out`, atomically."""
-    found = arrays_for(run, arrays_path)
-    return partition.save_partition(out, partition_for(run, found, seed), partition_mark(run, found, seed))
+    dataset = arrays_for(run, arrays_path)
+    dealt = partition_for(run, dataset, seed)
+    return partition.save_partition(out, dealt, partition_mark(run, dataset, seed))

@@ -52,8 +52,8 @@ def catch_warnings() -> Generator[Callable[[], int]]:
     def hear(number: int, _: FrameType | None) -> None:
         heard.append(number)
 
-    here = threading.current_thread() is threading.main_thread()
-    caught = [one for one in WARNINGS if here and signal.getsignal(one) == signal.SIG_DFL]
+    is_main = threading.current_thread() is threading.main_thread()
+    caught = [number for number in WARNINGS if is_main and signal.getsignal(number) == signal.SIG_DFL]
     for number in caught:
         signal.signal(number, hear)
     try:

@@ -32,8 +32,8 @@ def record_instance_distances(
     """Append the cohort's leave-one-out distances `[steps, size, samples]`; return what was clipped."""
     for name in DISTANCES if private_gradient.samples else ():
         nobody = np.empty((steps, 0, private_gradient.samples), dtype=np.float32)
-        found = results.distances.get(name, nobody)[:, :size]
-        state.samples.setdefault(f"instance_{name}", []).append(found)
+        rows = results.distances.get(name, nobody)[:, :size]
+        state.samples.setdefault(f"instance_{name}", []).append(rows)
     shares = results.share_clipped[:size]
     return {"share_clipped": float(shares.mean()) if shares.size else 0.0}
 
@@ -78,8 +78,8 @@ def neighbour(client: Client, labels: torch.Tensor) -> Client:
     other = labels != labels[rows[0]]
     other = other.flatten(1).any(1) if other.dim() > 1 else other
     other[rows] = False
-    found = other.nonzero()[:1, 0]
-    return client._replace(rows=torch.cat([found, rows[len(found) :]]).cpu().numpy())
+    replacement = other.nonzero()[:1, 0]
+    return client._replace(rows=torch.cat([replacement, rows[len(replacement) :]]).cpu().numpy())
 
 
 def neighbours_distance(

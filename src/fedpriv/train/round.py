@@ -122,15 +122,15 @@ def run_round(
     # 3. Local work. Each client has streams of its own, and what it has kept, as views unless it is copied.
     working = [
         Client(
-            clients.client(one),
-            streams.numpy("batches", round, int(one)),
-            streams.noise("instance", round, int(one)) if private_gradient else None,
-            streams.numpy("signs", round, int(one)) if run.model.stochastic else None,
-            client_state(state.clients, int(one), copied=place >= size) if state.clients else None,
+            clients.client(client),
+            streams.numpy("batches", round, int(client)),
+            streams.noise("instance", round, int(client)) if private_gradient else None,
+            streams.numpy("signs", round, int(client)) if run.model.stochastic else None,
+            client_state(state.clients, int(client), copied=place >= size) if state.clients else None,
         )
-        for place, one in enumerate(np.concatenate([members, again]))
+        for place, client in enumerate(np.concatenate([members, again]))
     ]
-    neighbours = [probes.neighbour(one, engine.task.labels) for one in working[len(members) :]]
+    neighbours = [probes.neighbour(client, engine.task.labels) for client in working[len(members) :]]
     results = engine.train_clients(
         run.local.at(round),
         state.flat,

@@ -53,19 +53,19 @@ def add(results: Path, config: Path, reference: Path, dirty: bool = False) -> Ad
     return outcome
 
 
-def add_one(directory: Path, one: Stored, reference: Path, dirty: bool = False) -> bool:
+def add_one(directory: Path, stored: Stored, reference: Path, dirty: bool = False) -> bool:
     """Store a run unless it is; return whether it was not. BadInput is one that `add` refuses."""
-    path = stored_path(reference, *(one.summary[key] for key in ("paper", "run", "seed", "identity")))
+    path = stored_path(reference, *(stored.summary[key] for key in ("paper", "run", "seed", "identity")))
     if not path.exists():
-        code = one.summary["environment"].get("code", "")
+        code = stored.summary["environment"].get("code", "")
         if is_uncommitted(code) and not dirty:
             raise BadInput(
                 f"{directory} is of an uncommitted tree ({code}). Commit and train again, or --dirty."
             )
         remove_torn(path)
-        rundir.write_stored(path, one)
+        rundir.write_stored(path, stored)
         return True
-    if not same_run(one, stored_form(RunDir(path))):
+    if not same_run(stored, stored_form(RunDir(path))):
         raise BadInput(
             f"{directory}: found another result than the one stored as {path.name}, "
             "allowed: the same bits, but for what was measured"
@@ -75,32 +75,32 @@ def add_one(directory: Path, one: Stored, reference: Path, dirty: bool = False) 
 
 def planned_run(plan: Plan, directory: Path, config: Path) -> Stored:
     """Return a finished run; BadInput if it is not one of the plan."""
-    one = finished_run(directory)
+    stored = finished_run(directory)
     paper, run, seed = directory.parents[2].name, directory.parent.name, directory.name.removeprefix("seed")
-    wanted = {"preset": plan.preset.preset, "paper": paper, "run": run, "seed": seed}
-    for key, allowed in wanted.items():
-        if str(one.summary.get(key)) != allowed:
-            raise BadInput(f"{directory}: {key}: found {one.summary.get(key)}, allowed: {allowed}")
+    labels = {"preset": plan.preset.preset, "paper": paper, "run": run, "seed": seed}
+    for key, allowed in labels.items():
+        if str(stored.summary.get(key)) != allowed:
+            raise BadInput(f"{directory}: {key}: found {stored.summary.get(key)}, allowed: {allowed}")
     if run not in plan.runs.get(paper, {}) or int(seed) not in plan.seeds:
         raise BadInput(f"{directory}: found a run that {config} does not have, allowed: its runs and seeds")
-    found, wanted = one.summary.get("identity"), plan.key(paper, run, int(seed)).identity
-    if found != wanted:
+    identity, planned = stored.summary.get("identity"), plan.key(paper, run, int(seed)).identity
+    if identity != planned:
         raise BadInput(
-            f"{directory}: found identity {found}, allowed: {wanted}, that of this run in {config} now"
+            f"{directory}: found identity {identity}, allowed: {planned}, that of this run in {config} now"
         )
-    return one
+    return stored
 
 
 def finished_run(directory: Path) -> Stored:
     """Read a finished run; BadInput names the file that is missing, damaged or not what training writes."""
-    one = stored_form(RunDir(directory))
+    stored = stored_form(RunDir(directory))
     try:
-        check_distances(one.distances, checked_trace(one.trace))
+        check_distances(stored.distances, checked_trace(stored.trace))
     except BadInput as error:
         raise BadInput(
             f"{directory}: found no finished run ({error}), allowed: what training wrote"
         ) from None
-    return one
+    return stored
 
 
 def stored_form(run: RunDir) -> Stored:

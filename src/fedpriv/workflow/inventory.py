@@ -43,10 +43,10 @@ def rendered_folders(reference: Path) -> dict[str, list[Path]]:
     """Return by paper the folders of its reference results, that which shows it first."""
     presets = sorted({path.parents[1] for path in reference.glob("*/*/tables")})
     fullest = sorted(presets, key=lambda path: FULL.index(path.name) if path.name in FULL else len(FULL))
-    found: dict[str, list[Path]] = {}
+    folders: dict[str, list[Path]] = {}
     for path in (path for preset in fullest for path in sorted(preset.glob("*/tables"))):
-        found.setdefault(path.parent.name, []).append(path.parent)
-    return found
+        folders.setdefault(path.parent.name, []).append(path.parent)
+    return folders
 
 
 def results_of(word: str, reference: Path) -> Path:
@@ -56,7 +56,7 @@ def results_of(word: str, reference: Path) -> Path:
         if elements(folder) or (folder / "claims.csv").exists():
             return folder
     by_paper = rendered_folders(reference)
-    by_name = {"/".join(one.parts[-2:]): one for folders in by_paper.values() for one in folders}
+    by_name = {"/".join(folder.parts[-2:]): folder for folders in by_paper.values() for folder in folders}
     there = {paper: folders[0] for paper, folders in by_paper.items()} | by_name
     return there[match_name("result", word, there, "fedpriv list tables")]
 
@@ -93,7 +93,7 @@ def element(folder: Path, name: str) -> dict[str, Any]:
     """
     name = match_name("table or figure", name, rendered_names(folder), f"fedpriv show {folder}")
     path = next(path for path in elements(folder) if path.stem == name)
-    files = [str(one) for end in (".*", "_seeds.csv") for one in sorted(path.parent.glob(name + end))]
+    files = [str(file) for end in (".*", "_seeds.csv") for file in sorted(path.parent.glob(name + end))]
     return read_texts(path) | {"files": files}
 
 
@@ -111,15 +111,17 @@ def show(folder: Path, table: str, row: str, column: str, configs: Path) -> dict
     lines = lines.loc[lines["row"] == match_name("row", row, lines["row"], listing)]
     if column:
         lines = lines.loc[lines["column"] == match_name("column", column, lines["column"], listing)]
-    known = {(one["run"], one["seed"]): (one, trace) for one, trace in summaries(folder, configs)}
+    known = {
+        (summary["run"], summary["seed"]): (summary, trace) for summary, trace in summaries(folder, configs)
+    }
     names = sorted({run for run in lines["run"] if run})
     # What only some of the paper's runs have, or have otherwise.
-    settings = {run: flatten(one["config"]) for (run, _), (one, _) in known.items()}
+    settings = {run: flatten(summary["config"]) for (run, _), (summary, _) in known.items()}
     shared = shared_settings(list(settings.values()))
     where = {(line["row"], line["column"]) for line in lines.to_dict("records")}
     return {
         "numbers": deltas_joined([number(line) for line in lines.to_dict("records")]),
-        "seeds": [number(one) for one in seed_lines(path) if (one["row"], one["column"]) in where],
+        "seeds": [number(line) for line in seed_lines(path) if (line["row"], line["column"]) in where],
         "runs": {
             run: {
                 "settings": {k: v for k, v in settings[run].items() if k not in shared},
@@ -158,49 +160,49 @@ def number(line: Mapping[Any, Any]) -> dict[str, Any]:
 def deltas_joined(numbers: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Join the δ to every ε, where the table has a line of its own for it."""
 
-    def key(one: Mapping[str, Any]) -> tuple[Any, ...]:
-        return tuple(one.get(name) for name in ("source", "run", "unit", *SELECTOR_COLUMNS))
+    def key(row: Mapping[str, Any]) -> tuple[Any, ...]:
+        return tuple(row.get(name) for name in ("source", "run", "unit", *SELECTOR_COLUMNS))
 
-    deltas = {key(one): one["value"] for one in numbers if one["quantity"] == "delta" and "value" in one}
+    deltas = {key(row): row["value"] for row in numbers if row["quantity"] == "delta" and "value" in row}
     return [
-        {"delta": deltas[key(one)], **one} if one["quantity"] == "epsilon" and key(one) in deltas else one
-        for one in numbers
+        {"delta": deltas[key(row)], **row} if row["quantity"] == "epsilon" and key(row) in deltas else row
+        for row in numbers
     ]
 
 
 def facts(summary: Mapping[str, Any], trace: Path) -> dict[str, Any]:
     """Return the facts that a reviewer asks of one run and seed."""
-    wanted = ("identity", "results_version", "rounds", "test_accuracy", "evaluated_on", "seconds")
+    keys = ("identity", "results_version", "rounds", "test_accuracy", "evaluated_on", "seconds")
     environment = summary.get("environment", {})
-    return {key: summary.get(key) for key in wanted} | {
+    return {key: summary.get(key) for key in keys} | {
         "data": summary["data"]["name"],
         **{key: environment.get(key) for key in MACHINE},
         "trace": str(trace),
     }
 
 
-def number_line(one: Mapping[str, Any]) -> dict[str, str]:
+def number_line(line: Mapping[str, Any]) -> dict[str, str]:
     """Return a number of `show` as people read it."""
-    metric = METRICS.get(one["quantity"].partition("_")[0])
+    metric = METRICS.get(line["quantity"].partition("_")[0])
     return {
-        "column": one["column"],
-        "quantity": one["quantity"] + " (%)" * bool(metric and metric.percent),
-        "": one.get("source", ""),
-        "value": printed_number(one),
-        "seeds": f"{one['seeds']:g}" if "seeds" in one else "",
-        "status": one.get("status", "").removeprefix("ok"),
-        "meaning": meaning(one),
+        "column": line["column"],
+        "quantity": line["quantity"] + " (%)" * bool(metric and metric.percent),
+        "": line.get("source", ""),
+        "value": printed_number(line),
+        "seeds": f"{line['seeds']:g}" if "seeds" in line else "",
+        "status": line.get("status", "").removeprefix("ok"),
+        "meaning": meaning(line),
     }
 
 
-def meaning(one: Mapping[str, Any]) -> str:
+def meaning(line: Mapping[str, Any]) -> str:
     """Return all that gives an ε its meaning; of one that is published, its δ."""
-    if one["quantity"] != "epsilon" or not {"kind", "value", "delta"} <= set(one):
-        return f"at δ = {one['delta']:g}" if one["quantity"] == "epsilon" and "delta" in one else ""
+    if line["quantity"] != "epsilon" or not {"kind", "value", "delta"} <= set(line):
+        return f"at δ = {line['delta']:g}" if line["quantity"] == "epsilon" and "delta" in line else ""
     words: dict[str, Any] = {
-        field.name: one[field.name] for field in fields(PrivacyStatement) if field.name in one
+        field.name: line[field.name] for field in fields(PrivacyStatement) if field.name in line
     }
-    words |= {"epsilon": one["value"], "violation": str(one.get("epsilon_status", "")).partition(": ")[2]}
+    words |= {"epsilon": line["value"], "violation": str(line.get("epsilon_status", "")).partition(": ")[2]}
     return str(PrivacyStatement(**words)).partition(" = ")[2].partition(" ")[2]
 
 
@@ -213,11 +215,10 @@ def resolve_run(config: Path, paper: str, run: str, reference: Path) -> dict[str
     plan = load_preset(config)
     paper = match_name("paper", paper, plan.runs)
     run = match_name("run", run, plan.runs[paper], f"fedpriv list runs --paper {paper}")
-    one = plan.runs[paper][run]
     return {
         "paper": paper,
         "run": run,
-        "keys": flatten(one.model_dump(mode="json")),
+        "keys": flatten(plan.runs[paper][run].model_dump(mode="json")),
         "seeds": {
             key.seed: {"identity": key.identity, "trace": trace(key, plan.preset.preset, reference)}
             for key in plan.keys(paper, run)
@@ -245,9 +246,9 @@ def inventory(configs: Path, reference: Path, resources: Path, paper: str = "") 
     homes_of = {name: home for name, home in homes(configs / "papers").items() if paper in ("", name)}
     papers = [(load_paper(name, home), seeds(reference, name)) for name, home in homes_of.items()]
     return {
-        "papers": [paper_counts(one, stored) for one, stored in papers],
-        "runs": [line for one, stored in papers for line in run_lines(one, stored)],
-        "tables": [line for one, _ in papers for line in rendered_lines(one, reference)],
+        "papers": [paper_counts(spec, stored) for spec, stored in papers],
+        "runs": [line for spec, stored in papers for line in run_lines(spec, stored)],
+        "tables": [line for spec, _ in papers for line in rendered_lines(spec, reference)],
         "datasets": [dataset_line(name, resources) for name in DATASETS],
         "schemes": [
             {
@@ -262,11 +263,11 @@ def inventory(configs: Path, reference: Path, resources: Path, paper: str = "") 
 
 def seeds(reference: Path, paper: str) -> Seeds:
     """Seeds of which a run of a paper is stored, as the names of files say it."""
-    found: dict[str, set[int]] = {}
+    by_run: dict[str, set[int]] = {}
     for path in stored_files(reference, paper):
         if name := STORED.fullmatch(path.name):
-            found.setdefault(path.parent.name, set()).add(int(name[1]))
-    return {run: sorted(some) for run, some in found.items()}
+            by_run.setdefault(path.parent.name, set()).add(int(name[1]))
+    return {run: sorted(some) for run, some in by_run.items()}
 
 
 def paper_counts(paper: Paper, stored: Seeds) -> dict[str, Any]:
@@ -278,12 +279,12 @@ def paper_counts(paper: Paper, stored: Seeds) -> dict[str, Any]:
 def run_lines(paper: Paper, stored: Seeds) -> Iterator[dict[str, Any]]:
     """Yield every run of a paper with what tells it apart, before any preset has its say."""
     for name, own in paper.runs.items():
-        said = merge(paper.defaults, own)
-        scheme = said.get("scheme", "")
+        config = merge(paper.defaults, own)
+        scheme = config.get("scheme", "")
         yield {
             "paper": paper.paper,
             "run": name,
-            "dataset": said.get("dataset", ""),
+            "dataset": config.get("dataset", ""),
             "scheme": scheme.get("name", "") if isinstance(scheme, dict) else scheme,
             "seeds stored": stored.get(name, []),
         }
@@ -292,26 +293,26 @@ def run_lines(paper: Paper, stored: Seeds) -> Iterator[dict[str, Any]]:
 def rendered_lines(paper: Paper, reference: Path) -> Iterator[dict[str, Any]]:
     """Yield every table and figure of a paper, with the presets of which it is rendered in the reference."""
     for kind, there, suffix in (("tables", paper.tables, "csv"), ("figures", paper.figures, "png")):
-        for name, one in there.items():
-            found = reference.glob(f"*/{paper.paper}/{kind}/{name}.{suffix}")
+        for name, element in there.items():
+            files = reference.glob(f"*/{paper.paper}/{kind}/{name}.{suffix}")
             yield {
                 "paper": paper.paper,
                 "name": name,
-                "kind": f"{kind.removesuffix('s')} of {one.kind}",
-                "title": full_title(one),
-                "rendered": sorted(path.parts[-4] for path in found),
+                "kind": f"{kind.removesuffix('s')} of {element.kind}",
+                "title": full_title(element),
+                "rendered": sorted(path.parts[-4] for path in files),
             }
 
 
 def dataset_line(name: str, resources: Path) -> dict[str, Any]:
     """Line of a dataset; it is here where it needs no network, or where anything was fetched for it."""
-    one = DATASETS[name]
+    dataset = DATASETS[name]
     fetched = any(resources.glob(f"{name}[./-]*")) or any(resources.glob(f"{name}/**/*.*"))
     return {
         "dataset": name,
-        "gives": one.contents,
-        "here": fetched or not one.network,
-        "licence": one.licence,
+        "gives": dataset.contents,
+        "here": fetched or not dataset.network,
+        "licence": dataset.licence,
     }
 
 
@@ -345,18 +346,18 @@ def result(path: Path, like: Mapping[str, str] | None = None) -> Result:
     if tables:
         numbers = {"seed": "int64", "accuracy": "float64"}
         read = [read_csv(table, [*CELL, "seed"], numbers) for table in tables]
-        if accuracies := [one for one in read if "accuracy" in one]:
+        if accuracies := [frame for frame in read if "accuracy" in frame]:
             return Result(pd.concat(accuracies), {})
         raise BadInput(f"'{path}' holds no accuracies, and no other metric is compared.")
     finished = [*paired_summaries(path)]
     if not finished:
         raise BadInput(f"'{path}' holds no result. One is {KINDS}.")
-    finished = [one for one in finished if settings_of(one) == like] or finished
-    lines = [(one["run"], "", "", one["seed"], one["test_accuracy"]) for one in finished]
-    found = pd.DataFrame(lines, columns=[*CELL, "seed", "accuracy"]).astype({"accuracy": "float64"})
-    if found["seed"].duplicated().any():
+    finished = [summary for summary in finished if settings_of(summary) == like] or finished
+    lines = [(summary["run"], "", "", summary["seed"], summary["test_accuracy"]) for summary in finished]
+    frame = pd.DataFrame(lines, columns=[*CELL, "seed", "accuracy"]).astype({"accuracy": "float64"})
+    if frame["seed"].duplicated().any():
         raise BadInput(f"'{path}' holds two results of a seed. Name a file instead of the folder.")
-    return Result(found, settings_of(finished[0]))
+    return Result(frame, settings_of(finished[0]))
 
 
 def settings_of(summary: Mapping[str, Any]) -> dict[str, str]:
@@ -368,21 +369,18 @@ def paired_summaries(path: Path) -> Iterator[dict[str, Any]]:
     """Yield the summaries of the finished runs at a path."""
     if path.is_file():
         yield RunDir(path).summary
-    for one in (*path.glob(SUMMARY), *sorted(path.glob(f"seed*/{SUMMARY}"))):
-        yield RunDir(one.parent).summary
-    yield from (RunDir(one).summary for one in sorted(path.glob("seed*")) if STORED.fullmatch(one.name))
+    for file in (*path.glob(SUMMARY), *sorted(path.glob(f"seed*/{SUMMARY}"))):
+        yield RunDir(file.parent).summary
+    yield from (RunDir(file).summary for file in sorted(path.glob("seed*")) if STORED.fullmatch(file.name))
 
 
-def pairs(one: Result, other: Result) -> list[Pair]:
+def pairs(left: Result, right: Result) -> list[Pair]:
     """Return every cell that two results share; two runs are one cell, whatever they are called."""
     first, second = (
-        {
-            cell: rows.set_index("seed")["accuracy"]
-            for cell, rows in found.accuracies.groupby(CELL, sort=False)
-        }
-        for found in (one, other)
+        {cell: rows.set_index("seed")["accuracy"] for cell, rows in side.accuracies.groupby(CELL, sort=False)}
+        for side in (left, right)
     )
-    if one.settings and other.settings:
+    if left.settings and right.settings:
         return [pair(("",), *first.values(), *second.values())]
     if not (cells := [cell for cell in first if cell in second]):
         raise BadInput(

@@ -60,19 +60,18 @@ def rerender(reference: Path, configs: Path, out: Path, only: Sequence[str] = ()
     presets = sorted(path.name for path in reference.glob("*") if path.is_dir() and path.name != RUNS)
     if not presets:
         raise BadInput(f"'{reference}' holds no reference results.")
-    asked = {name.partition("/")[0] for name in only} or presets
-    for name in asked:
+    chosen = {name.partition("/")[0] for name in only} or presets
+    for name in chosen:
         match_name("preset", name, presets)
     plans = [
-        load_preset(configs / f"{preset}.yaml") for preset in count_each("reading", sorted(asked), "preset")
+        load_preset(configs / f"{preset}.yaml") for preset in count_each("reading", sorted(chosen), "preset")
     ]
-    wanted = {f"{plan.preset.preset}/{paper}": (plan, paper) for plan in plans for paper in plan.papers}
-    only = [match_name("result", name, wanted) for name in only]
-    wanted = [one for name, one in wanted.items() if not only or name in only]
+    by_name = {f"{plan.preset.preset}/{paper}": (plan, paper) for plan in plans for paper in plan.papers}
+    only = [match_name("result", name, by_name) for name in only]
     # Processes, for accounting is Python as much as NumPy; started afresh, for this one may have threads.
     os.environ.update(ARITHMETIC)
     with ProcessPoolExecutor(cores(), get_context("spawn")) as pool:
-        each = [(*one, reference, out) for one in wanted]
+        each = [(*pair, reference, out) for name, pair in by_name.items() if not only or name in only]
         papers = share_work(pool, "stored runs", "paper", take_paper, each)
         there = [paper for paper in papers if paper.runs]
         share_work(pool, "accounting", "run", account_together, directories_of_runs(there))
@@ -91,7 +90,7 @@ def share_work(
     pool: Executor, title: str, unit: str, function: Callable[..., Any], each: Sequence[tuple[Any, ...]]
 ) -> list[Any]:
     """Return the results of the function for `each`, in their order; progress is shown."""
-    futures = [pool.submit(function, *one) for one in each]
+    futures = [pool.submit(function, *arguments) for arguments in each]
     with progress(title, 0, len(each), unit) as report:
         for done, future in enumerate(as_completed(futures), start=1):
             future.result()  # one that failed ends it
@@ -128,12 +127,12 @@ def take_paper(plan: Plan, paper: str, reference: Path, out: Path) -> PresetPape
 
 def directories_of_runs(papers: Iterable[PresetPaper]) -> list[tuple[list[list[Path]], Deltas]]:
     """Return the seeds of every run, and the directories of each: one for every preset that has it."""
-    found: dict[tuple[Path, Deltas], dict[Path, list[Path]]] = {}
+    groups: dict[tuple[Path, Deltas], dict[Path, list[Path]]] = {}
     for paper in papers:
         for path, directory in paper.runs.items():
             counted = path.parent, paper.plan.runs[paper.name][path.parent.name].account
-            found.setdefault(counted, {}).setdefault(path, []).append(directory)
-    return [(list(seeds.values()), deltas) for (_, deltas), seeds in found.items()]
+            groups.setdefault(counted, {}).setdefault(path, []).append(directory)
+    return [(list(seeds.values()), deltas) for (_, deltas), seeds in groups.items()]
 
 
 def account_together(seeds: Sequence[Sequence[Path]], deltas: Deltas) -> None:
@@ -164,8 +163,8 @@ def compare_paper(paper: PresetPaper, reference: Path, out: Path) -> RenderedPap
 
 def differing_files(reference: Path, out: Path, files: list[str]) -> list[str]:
     """Return the files whose bytes differ, and those that only one of the folders has."""
-    found = (path for pattern in PATTERNS for path in reference.glob(pattern))
-    there = {str(path.relative_to(reference)) for path in found if path.suffix not in NOT_STORED}
+    paths = (path for pattern in PATTERNS for path in reference.glob(pattern))
+    there = {str(path.relative_to(reference)) for path in paths if path.suffix not in NOT_STORED}
     return sorted(
         file
         for file in there.union(files)
@@ -175,9 +174,9 @@ def differing_files(reference: Path, out: Path, files: list[str]) -> list[str]:
     )
 
 
-def write_reference(reference: Path, out: Path, found: Mapping[str, RenderedPaper]) -> None:
+def write_reference(reference: Path, out: Path, outcomes: Mapping[str, RenderedPaper]) -> None:
     """Write what was rendered and differs into the reference, a file at a time, atomically."""
-    for paper, one in found.items():
-        for file in set(one.differ).intersection(one.files):
+    for paper, outcome in outcomes.items():
+        for file in set(outcome.differ).intersection(outcome.files):
             with writing(reference / paper / file) as path:
                 path.write_bytes((out / paper / file).read_bytes())

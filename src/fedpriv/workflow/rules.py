@@ -24,8 +24,8 @@ def command(config: Mapping[str, Any], files: Sequence[str | Path], root: Path) 
     folder. What a step begins is on stdout, and all else in the log of its rule. The step takes the place of
     its shell, which would die of a signal first.
     """
-    said = read_yaml(Path(files[-1]))
-    others = {key: value for key, value in config.items() if said.get(key) != value}
+    own = read_yaml(Path(files[-1]))
+    others = {key: value for key, value in config.items() if own.get(key) != value}
     settings = [word for key, value in others.items() for word in ("--set", f"{key}={json.dumps(value)}")]
     where = [] if root == Path() else ["--root", str(root)]
     preset = shlex.join([str(files[-1]), *settings, *where]).replace("{", "{{").replace("}", "}}")
@@ -39,19 +39,19 @@ def overridden_as(workflow: Any, rule: str, name: str) -> str:
     Snakemake's, of which no other way in is public.
     """
     settings = workflow.resource_settings
-    for asked in ("_parsed_overwrite_resources", "_parsed_overwrite_threads"):
-        said = getattr(settings, asked, {})  # a Snakemake that has it elsewhere still plans
-        if rule in said:
-            said[name] = said[rule]
+    for attribute in ("_parsed_overwrite_resources", "_parsed_overwrite_threads"):
+        overrides = getattr(settings, attribute, {})  # a Snakemake that has it elsewhere still plans
+        if rule in overrides:
+            overrides[name] = overrides[rule]
     return name
 
 
-def plan_files(plan: Plan, apart: bool, step: str, paper: str = "") -> list[str]:
+def plan_files(plan: Plan, separate: bool, step: str, paper: str = "") -> list[str]:
     """Return the file that says what a step after training is told now; a file that says so is left alone.
 
-    Where jobs are `apart` there is none.
+    Where jobs are `separate` there is none.
     """
-    if apart:
+    if separate:
         return []
     path = Path("results", plan.preset.preset, paper, "plan", f"{step}.txt")
     text = plan_digest(plan, step, paper)
@@ -70,12 +70,12 @@ def plan_part(plan: Plan, step: str, paper: str) -> Any:
     """Return the part of a plan that a step after training reads, as plain data."""
     if step in ("audit", "collect"):
         runs = plan.keys(paper) if step == "collect" else audited_runs(plan, paper)
-        return [{one.word: one.identity for one in runs}, cuts(plan, paper)]
+        return [{key.word: key.identity for key in runs}, cuts(plan, paper)]
     if step == "tables":
-        shown = plan.papers[paper].model_dump(mode="json", include={"tables", "claims"})
-        return {"judged": not plan.preset.show, **shown}
+        parts = plan.papers[paper].model_dump(mode="json", include={"tables", "claims"})
+        return {"judged": not plan.preset.show, **parts}
     if step == "figures":
-        return {name: one.model_dump(mode="json") for name, one in figure_names(plan, paper).items()}
-    shown = {"title", "authors", "year", "url", "tables", "figures", "notes"}
-    papers = [[one.model_dump(mode="json", include=shown), list(one.runs)] for one in plan.papers.values()]
+        return {name: figure.model_dump(mode="json") for name, figure in figure_names(plan, paper).items()}
+    keys = {"title", "authors", "year", "url", "tables", "figures", "notes"}
+    papers = [[spec.model_dump(mode="json", include=keys), list(spec.runs)] for spec in plan.papers.values()]
     return [plan.preset.model_dump(mode="json", exclude={"speed", "mirrors", "again"}), papers]

@@ -36,10 +36,10 @@ REFERENCE = RESULTS / "reference"  # comes with the code, whatever the root
 def fetch(plan: Plan, dataset: str, file: str, *, root: Path = HERE) -> None:
     """Fetch one raw file of a dataset; FEDPRIV_MIRROR and the preset's mirrors come before public sources."""
     require_known("dataset", [dataset], data.image_datasets())
-    wanted, mirrors = data.image_datasets()[dataset], data.source.mirrors(plan.preset.mirrors)
-    files = {one.name: one for one in wanted.files}
+    known, mirrors = data.image_datasets()[dataset], data.source.mirrors(plan.preset.mirrors)
+    files = {raw.name: raw for raw in known.files}
     require_known("file", [file], files)
-    data.source.fetch_file(wanted, files[file], root / RESOURCES / dataset / "raw", mirrors)
+    data.source.fetch_file(known, files[file], root / RESOURCES / dataset / "raw", mirrors)
 
 
 def find(plan: Plan, dataset: str, *, root: Path = HERE) -> None:
@@ -72,10 +72,10 @@ def partition(plan: Plan, seed: str, *ids: str, root: Path = HERE) -> None:
     from fedpriv.train.inputs import write_partition
 
     require_known("partition", ids, plan.partitions())
-    for one, out in count_each(
+    for name, out in count_each(
         "dealing", list(zip(ids, partition_files(plan, int(seed), *ids), strict=True)), "partition"
     ):
-        run = plan.partitions()[one]
+        run = plan.partitions()[name]
         write_partition(run, int(seed), root / RESOURCES / f"{arrays_id(run)}.npz", root / out)
 
 
@@ -89,7 +89,7 @@ def train(plan: Plan, paper: str, *runs: str, root: Path = HERE) -> None:
 
     kept = Path(os.environ.get("FEDPRIV_RESUME") or root)
 
-    def one(key: RunKey, out: Path) -> None:
+    def train_run(key: RunKey, out: Path) -> None:
         require_room(out)
         train(
             key.config,
@@ -102,7 +102,7 @@ def train(plan: Plan, paper: str, *runs: str, root: Path = HERE) -> None:
             resume=kept / out.relative_to(root) / RESUME,
         )
 
-    each_run("training", plan, paper, runs, root, one)
+    each_run("training", plan, paper, runs, root, train_run)
 
 
 def account(plan: Plan, paper: str, *runs: str, root: Path = HERE) -> None:
@@ -146,9 +146,9 @@ def check_plan(directory: Path, key: RunKey) -> None:
     """Raise BadInput where the run of a directory, or its ledger, is not that of the plan."""
     from fedpriv.store.parquet import made_with
 
-    if (found := glance_at(directory)[0]) != key.identity:
+    if (identity := glance_at(directory)[0]) != key.identity:
         raise BadInput(
-            f"{directory / SUMMARY}: found {f'run {found}' if found else 'no finished run'}, allowed: "
+            f"{directory / SUMMARY}: found {f'run {identity}' if identity else 'no finished run'}, allowed: "
             f"{key.identity}, that of the plan; delete the folder to train it"
         )
     ledger, deltas = directory / "ledger.parquet", key.config.account
@@ -209,14 +209,14 @@ def do_step(
 ) -> None:
     """Do a step for a preset, over which `settings` are laid, as Snakemake lays them, below `root`."""
     require_known("step", [step], STEPS)
-    told = signature(STEPS[step])
-    wanted = [one.name for one in told.parameters.values() if one.kind is not one.KEYWORD_ONLY][1:]
+    call = signature(STEPS[step])
+    names = [param.name for param in call.parameters.values() if param.kind is not param.KEYWORD_ONLY][1:]
     try:
-        told.bind(None, *words)
+        call.bind(None, *words)
     except TypeError as error:
-        raise BadInput(f"step {step}: {error}, allowed: {' '.join(wanted).upper()}") from None
+        raise BadInput(f"step {step}: {error}, allowed: {' '.join(names).upper()}") from None
     places = {"root": root, "results": root / RESULTS}
-    where = {name: place for name, place in places.items() if name in told.parameters}
+    where = {name: place for name, place in places.items() if name in call.parameters}
     STEPS[step](make_plan(merge(read_yaml(config), settings), PAPERS, str(config)), *words, **where)
 
 
@@ -229,7 +229,7 @@ def paper_folder(plan: Plan, paper: str, results: Path) -> Path:
 def finished_runs(plan: Plan, runs: Iterable[RunKey], results: Path) -> dict[Path, RunKey]:
     """Return the finished ones of some runs, by their directories in `results`."""
     planned = {results / Path(key.directory(plan.preset.preset)).relative_to(RESULTS): key for key in runs}
-    return {one: key for one, key in planned.items() if (one / SUMMARY).exists()}
+    return {directory: key for directory, key in planned.items() if (directory / SUMMARY).exists()}
 
 
 def keys(plan: Plan, paper: str, runs: Sequence[str]) -> list[RunKey]:
@@ -237,7 +237,7 @@ def keys(plan: Plan, paper: str, runs: Sequence[str]) -> list[RunKey]:
     require_known("paper", [paper], plan.papers)
     there = {key.word: key for key in plan.keys(paper)}
     require_known("run", runs, there, f"fedpriv list runs --paper {paper}")
-    return [there[one] for one in runs]
+    return [there[word] for word in runs]
 
 
 def each_run(
@@ -250,8 +250,8 @@ def each_run(
 ) -> None:
     """Do the job of every run, told which and in which directory; what failed is raised after all of them."""
     failed: dict[str, Exception] = {}
-    wanted = keys(plan, paper, runs)
-    for key in announce_each(f"{doing} {paper}", wanted, "run", lambda key: f"{key.run} seed {key.seed}"):
+    planned = keys(plan, paper, runs)
+    for key in announce_each(f"{doing} {paper}", planned, "run", lambda key: f"{key.run} seed {key.seed}"):
         what = f"{paper} {key.run} seed {key.seed}"
         try:
             job(key, root / key.directory(plan.preset.preset))

@@ -78,10 +78,10 @@ def lite_architecture() -> nn.Sequential:
 
 def lite_imagenet() -> nn.Module:
     """Return the network with the ImageNet weights of PACKAGE; SourceError without the right file."""
-    found = importlib.util.find_spec(PACKAGE)
-    if not found or not found.origin:
+    package = importlib.util.find_spec(PACKAGE)
+    if not package or not package.origin:
         raise SourceError(f"backbone: efficientnet_lite0: no package {PACKAGE}; pip install 'fedpriv[train]'")
-    path = Path(found.origin).parent / FILE
+    path = Path(package.origin).parent / FILE
     raw = path.read_bytes() if path.exists() else b""
     if (hashed := hashlib.sha256(raw).hexdigest()) != SHA256:
         raise SourceError(f"{path}: found sha256 {hashed}, allowed: {SHA256}; install {PACKAGE} again")
@@ -147,12 +147,12 @@ def statistics(network: nn.Module, pixels: torch.Tensor) -> Statistics:
     return [(layer.running_mean, layer.running_var) for layer in _norms(twin)]  # pyright: ignore
 
 
-def calibrate(network: nn.Module, found: Sequence[Statistics]) -> None:
+def calibrate(network: nn.Module, batches: Sequence[Statistics]) -> None:
     """Set the statistics of every BatchNorm layer to their mean over batches.
 
     Without it a random network multiplies its activations layer by layer, and its features say little.
     """
-    for layer, of_batches in zip(_norms(network), zip(*found, strict=True), strict=True):
+    for layer, of_batches in zip(_norms(network), zip(*batches, strict=True), strict=True):
         means, variances = zip(*of_batches, strict=True)
         layer.running_mean = torch.stack(means).double().mean(0).float()
         layer.running_var = torch.stack(variances).double().mean(0).float()
@@ -167,9 +167,9 @@ def imagenet() -> nn.Module:
     prefix = path.stem.rsplit("-", 1)[1]
     instead = f"put the file from {WEIGHTS.url} at {path}, or take backbone: random, which needs no download"
     if path.exists():
-        found = hashlib.sha256(path.read_bytes()).hexdigest()
-        if not found.startswith(prefix):
-            raise SourceError(f"{path}: found sha256 {found}, allowed: {prefix}...; delete it, {instead}")
+        sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
+        if not sha256.startswith(prefix):
+            raise SourceError(f"{path}: found sha256 {sha256}, allowed: {prefix}...; delete it, {instead}")
     try:
         state = WEIGHTS.get_state_dict(check_hash=True, map_location="cpu", weights_only=True)
     # No network, a server's refusal, a full disk; a wrong hash; anything else than tensors.

@@ -85,8 +85,8 @@ def choose_photographs(
     train, test = ([image for image in images if image.test == tested] for tested in (False, True))
     # BatchNorm has no variance of a single image.
     if len(train) < 2 or not test:
-        found = f"{len(train)} training and {len(test)} test images"
-        raise BadInput(f"{path}: found {found} that can be used, allowed: at least 2 and 1")
+        counts = f"{len(train)} training and {len(test)} test images"
+        raise BadInput(f"{path}: found {counts} that can be used, allowed: at least 2 and 1")
     return train, test
 
 
@@ -96,15 +96,15 @@ def pixels(folder: Path, side: int, streams: Streams, batch: Sequence[Copy]) -> 
     BadInput names an image that is not the one that was looked at.
     """
     rows = []
-    for image, same in groupby(batch, key=lambda one: one.image):
+    for image, same in groupby(batch, key=lambda copy: copy.image):
         path = folder / image.path
         try:
-            found = decode_image(path)
+            picture = decode_image(path)
         except ValueError as error:
             raise BadInput(f"{path}: found {error}, allowed: the image that the manifest lists") from None
-        if fingerprint(found) != image.sha256:
+        if fingerprint(picture) != image.sha256:
             raise BadInput(f"{path}: found other pixels than the manifest lists, allowed: those; fetch again")
-        whole = torch.from_numpy(np.array(found)).permute(2, 0, 1)
+        whole = torch.from_numpy(np.array(picture)).permute(2, 0, 1)
         rows += [augmented_copy(whole, image.id, copy.number, side, streams) for copy in same]
     return torch.stack(rows)
 
@@ -168,12 +168,12 @@ def standardise(
     least = LEAST_SPREAD * (np.median(spread) or spread.max() or 1.0)
     scale = 1 / (np.maximum(spread, least) * np.sqrt(known.shape[1]))
     most = reach / known.shape[1] ** 0.5
-    found = np.empty(features.shape, np.float16)
+    standardised = np.empty(features.shape, np.float16)
     for start in range(0, len(features), 1024):  # so that float32 copies stay small
         moved = (features[start : start + 1024].astype(np.float32) - mean) * scale
-        found[start : start + 1024] = moved.clip(-most, most)
-    found *= np.float16(length)  # nothing is rounded again
-    return found
+        standardised[start : start + 1024] = moved.clip(-most, most)
+    standardised *= np.float16(length)  # nothing is rounded again
+    return standardised
 
 
 class Pooled(NamedTuple):
@@ -218,10 +218,10 @@ def extract(
 
     They are standardised by those of the plain training images.
     """
-    found, kind = pooled(listed, photos, name, out, device, threads, size), backbone.BACKBONES[name]
-    x = standardise(found.x, found.x[: len(found.y) : photos.copies], kind.length, kind.reach)
+    features, kind = pooled(listed, photos, name, out, device, threads, size), backbone.BACKBONES[name]
+    x = standardise(features.x, features.x[: len(features.y) : photos.copies], kind.length, kind.reach)
     cut = f" and cut at {kind.reach:g} spreads" if kind.reach < float("inf") else ""
-    return found.saved(out, x, found.y, found.group, f", standardised{cut}")
+    return features.saved(out, x, features.y, features.group, f", standardised{cut}")
 
 
 def pooled(
@@ -268,7 +268,7 @@ def pooled(
             state = prepare_weights(name, folder / "backbone.safetensors", train, seen.dataset, pool, load)
             run = backbone.Extractor(kind, backbone.load_network(state, kind.empty), where, dtype)
 
-            def one(number: int) -> int:
+            def extract_batch(number: int) -> int:
                 first, last = number * size, number * size + len(work[number])
                 rows = load_part(folder, number, last - first)
                 if rows is None:
@@ -277,11 +277,11 @@ def pooled(
                 x[first:last] = rows
                 return last
 
-            shown = [] if public is None else plain(public, side, size)
-            known = np.concatenate([np.empty((0, kind.width), np.float16), *pool.map(run, shown)])
+            batches = [] if public is None else plain(public, side, size)
+            known = np.concatenate([np.empty((0, kind.width), np.float16), *pool.map(run, batches)])
 
             with progress(f"{seen.dataset}: features", 0, len(x), unit="image") as report:
-                for done in pool.map(one, range(len(work))):
+                for done in pool.map(extract_batch, range(len(work))):
                     report({"image": done})
         finally:
             pool.shutdown(cancel_futures=True)
@@ -290,10 +290,10 @@ def pooled(
     first: dict[str, int] = {}
     for place in range(0, len(copies), photos.copies):
         x[place] = x[first.setdefault(copies[place].image.sha256, place)]
-    labels, wanted = (np.array([image.label for image in images]) for images in (train, test))
+    labels, labels_test = (np.array([image.label for image in images]) for images in (train, test))
     y, group = (np.repeat(part, photos.copies) for part in (labels, np.arange(len(train))))
-    said = partial(note, seen, len(train), len(train) + len(test), photos, name, dtype)
-    return Pooled(x, y, wanted, group, known, seen.dataset, seen.classes, said)
+    note_scaled = partial(note, seen, len(train), len(train) + len(test), photos, name, dtype)
+    return Pooled(x, y, labels_test, group, known, seen.dataset, seen.classes, note_scaled)
 
 
 def plain(public: np.ndarray, side: int, size: int) -> list[torch.Tensor]:
@@ -328,9 +328,9 @@ def prepare_weights(
             print_stderr(f"{dataset}: calibrating a random backbone on {len(drawn)} images")
             # None much smaller than others: statistics count each part alike.
             some = np.array_split(drawn, max(round(len(drawn) / TOGETHER), 1))
-            plain = [[Copy(train[one], 0) for one in part] for part in some]
-            found = pool.map(lambda part: backbone.statistics(network, load(part)), plain)
-            backbone.calibrate(network, list(found))
+            plain = [[Copy(train[row], 0) for row in part] for part in some]
+            statistics = pool.map(lambda part: backbone.statistics(network, load(part)), plain)
+            backbone.calibrate(network, list(statistics))
         with writing(kept) as partial_file:
             save_file(network.state_dict(), partial_file)
     return load_file(kept)
