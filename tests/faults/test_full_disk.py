@@ -56,7 +56,7 @@ def test_training_on_a_full_disk_says_so_and_goes_on_when_there_is_room(fault, f
 def test_a_job_of_the_workflow_looks_for_room_before_it_trains(folder):
     step = ("step", "train", "config/small.yaml", "small", "private/0")
     code, line = live(folder, partial(app.main, step), partial(fill, 100_000))  # a state would fit
-    assert code == 1 and "seed0: no room for what a run leaves" in line and "not trained" in line
+    assert code == 1 and "seed0: no room for what a run leaves" in line and "not trained: make room" in line
     assert not list((folder / "results").rglob("*.*"))
 
 

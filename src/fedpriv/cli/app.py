@@ -35,6 +35,7 @@ from fedpriv.cli.options import (
 from fedpriv.cli.table import NOTHING, Table, statement_table
 from fedpriv.errors import BadInput, Stopped, match_name, short_repr
 from fedpriv.progress import print_stderr
+from fedpriv.store.files import FULL, NoRoom
 
 Verbs = Mapping[str, tuple[Callable[..., None], str]]  # a function and an example by name
 
@@ -111,7 +112,6 @@ def options(
 
 
 INTERRUPTED = 130
-FULL = (errno.ENOSPC, errno.EDQUOT)  # a disk, a quota; Arrow's errors have the number in their text alone
 # What an interrupted verb does with what it had done before.
 AGAIN = {"run": "goes on from the last saved round", "fetch": "goes on with what it has not fetched yet"}
 
@@ -163,7 +163,8 @@ def explain(error: Exception, verb: str = "") -> tuple[list[str], int]:
             ending = f"; found {short_repr(cause.errors()[0]['input'])}"
         message = f"{error.format_message().rstrip('.')}{ending}"
         return [f"{message}{'' if message.endswith('?') else '.'} See: {see}"], error.exit_code
-    if isinstance(error, OSError) and (error.errno in FULL or f"errno {errno.ENOSPC}" in str(error)):
+    arrow = f"errno {errno.ENOSPC}" in str(error)  # its errors have the number in their text alone
+    if isinstance(error, NoRoom) or (isinstance(error, OSError) and (error.errno in FULL or arrow)):
         return [f"{error}: make room; the same command {AGAIN.get(verb, 'starts anew')}"], 1
     return [f"{type(error).__name__}: {error} (--debug for the traceback)"], 1
 
