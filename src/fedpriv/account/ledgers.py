@@ -105,7 +105,7 @@ def ledger(
     check(delta=delta.delta, instance_delta=delta.instance_delta)
     trace = checked_trace(trace, ignore)
     check_distances(distances, trace)
-    found: list[dict[str, np.ndarray]] = []
+    blocks: list[dict[str, np.ndarray]] = []
     for view in views(trace, distances):
         its = delta.of(view.unit)
         left = its - view.residual
@@ -113,12 +113,12 @@ def ledger(
             view, left = view._replace(violation="δ does not pay for the rounds with more shares"), its
         for accountant in ACCOUNTANTS.values():
             if accountant.counts(view):
-                found += [rows(curve, view, trace, its) for curve in accountant.curves(view, left)]
+                blocks += [rows(curve, view, trace, its) for curve in accountant.curves(view, left)]
     for response in response_views(trace):
-        found += [rows(curve, response, trace, delta.delta) for curve in curves(response, delta.delta)]
-    if not found:  # nobody can count this mechanism
+        blocks += [rows(curve, response, trace, delta.delta) for curve in curves(response, delta.delta)]
+    if not blocks:  # nobody can count this mechanism
         return pd.DataFrame({name: [] for name in LEDGER}).astype(LEDGER)
-    return pd.DataFrame({name: np.concatenate([one[name] for one in found]) for name in LEDGER})
+    return pd.DataFrame({name: np.concatenate([block[name] for block in blocks]) for name in LEDGER})
 
 
 def statements(ledger: pd.DataFrame) -> list[PrivacyStatement]:
@@ -133,11 +133,17 @@ def least_statements(statements: Sequence[PrivacyStatement]) -> list[PrivacyStat
 
     That is the least ε that would be one, with the assumption that fails, and an estimate only then.
     """
-    views = dict.fromkeys((one.unit, one.accounting) for one in statements if one.unit != "none")
+    views = dict.fromkeys(
+        (statement.unit, statement.accounting) for statement in statements if statement.unit != "none"
+    )
     return [
         min(
-            (one for one in statements if (one.unit, one.accounting) == view),
-            key=lambda one: (one.status != "guarantee", one.kind != "guarantee", one.epsilon),
+            (statement for statement in statements if (statement.unit, statement.accounting) == view),
+            key=lambda statement: (
+                statement.status != "guarantee",
+                statement.kind != "guarantee",
+                statement.epsilon,
+            ),
         )
         for view in views
     ]
