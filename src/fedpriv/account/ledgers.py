@@ -133,20 +133,16 @@ def least_statements(statements: Sequence[PrivacyStatement]) -> list[PrivacyStat
 
     That is the least ε that would be one, with the assumption that fails, and an estimate only then.
     """
-    views = dict.fromkeys(
-        (statement.unit, statement.accounting) for statement in statements if statement.unit != "none"
-    )
-    return [
-        min(
-            (statement for statement in statements if (statement.unit, statement.accounting) == view),
-            key=lambda statement: (
-                statement.status != "guarantee",
-                statement.kind != "guarantee",
-                statement.epsilon,
-            ),
-        )
-        for view in views
-    ]
+
+    def rank(statement: PrivacyStatement) -> tuple[bool, bool, float]:
+        return statement.status != "guarantee", statement.kind != "guarantee", statement.epsilon
+
+    least: dict[tuple[str, str], PrivacyStatement] = {}
+    for statement in statements:
+        if statement.unit != "none":
+            view = (statement.unit, statement.accounting)
+            least[view] = min(least.get(view, statement), statement, key=rank)
+    return [*least.values()]
 
 
 def rows(curve: Curve, view: View | ResponseView, trace: Trace, delta: float) -> dict[str, np.ndarray]:

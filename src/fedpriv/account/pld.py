@@ -354,9 +354,8 @@ def _losses(
 def _composed(
     once: Mapping[Mechanism, Sequence[PrivacyLoss]], run: Mapping[Mechanism, int], delta: float
 ) -> float:
-    return max(
-        upper_epsilon([(once[release][way], run[release]) for release in run], delta) for way in (0, 1)
-    )
+    counted = [(once[release], count) for release, count in run.items()]
+    return max(upper_epsilon([(losses[way], count) for losses, count in counted], delta) for way in (0, 1))
 
 
 @cache  # runs of one paper differ in their data more often than in their noise
