@@ -12,8 +12,9 @@ import numpy as np
 import pandas as pd
 
 from fedpriv.account import bayesian, moments, pld, rdp
-from fedpriv.account.check import Trace, check, check_distances, checked_trace
+from fedpriv.account.check import Trace, check_distances, checked_trace
 from fedpriv.account.randomized_response import ResponseView, curves, response_views
+from fedpriv.account.ranges import check
 from fedpriv.account.statement import PRIVATE_NORM, Curve, PrivacyStatement, attacker_accuracy
 from fedpriv.account.views import View, views
 from fedpriv.frozen import Deltas

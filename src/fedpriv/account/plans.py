@@ -12,8 +12,8 @@ from inspect import signature
 from types import MappingProxyType
 from typing import Any
 
-from fedpriv.account.check import check
 from fedpriv.account.ledgers import ACCOUNTANTS
+from fedpriv.account.ranges import check
 from fedpriv.account.statement import PrivacyStatement
 from fedpriv.errors import BadInput, require_known
 

@@ -23,7 +23,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import gammaln
 
-from fedpriv.account.check import Trace, check
+from fedpriv.account.check import Trace
+from fedpriv.account.ranges import check
 from fedpriv.account.statement import SAME_FLIPS, Curve, PrivacyStatement
 
 Divergence = Callable[[np.ndarray], np.ndarray]

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 import torch
 
-from fedpriv.account.check import check
+from fedpriv.account.ranges import check
 from fedpriv.audit.clients import AlikeRounds
 from fedpriv.errors import BadInput, require_known
 from fedpriv.frozen import parse
