@@ -34,6 +34,12 @@ class AttackedMechanism(NamedTuple):
     plan: AlikeRounds
     hooks: Hooks = Hooks()
 
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Return all that `mechanism_by_name` reads: the scheme's keys, of hooks those that do something."""
+        hooks = self.hooks.model_dump(exclude_defaults=True)
+        return self.scheme.model_dump(exclude={"name"}) | {"hooks": hooks, "cohort": {"law": self.law.law}}
+
 
 def planned_settings(mechanism: str, plan: AlikeRounds, delta: float) -> Settings:
     """Give a mechanism a bound of 1 and the plan's noise."""
