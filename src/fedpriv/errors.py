@@ -29,14 +29,14 @@ class Stopped(BaseException):
         self.code = 128 + number
 
 
-def require_known(where: str, found: Iterable[object], allowed: Iterable[object], listing: str = "") -> None:
-    """Raise the BadInput of the first of `found` that is not `allowed`, with the nearest that are.
+def require_known(where: str, words: Iterable[object], allowed: Iterable[object], listing: str = "") -> None:
+    """Raise the BadInput of the first of `words` that is not `allowed`, with the nearest that are.
 
     A long list is left to the command that prints it, where there is one: `listing`.
     """
     allowed = list(dict.fromkeys(allowed))
     names = list(map(str, allowed))
-    for word in (one for one in found if one not in allowed):
+    for word in (word for word in words if word not in allowed):
         meant = f"; did you mean {near}?" if (near := nearest(word, names)) else ""
         many = ", ".join(names) or "none is there"
         if listing and len(names) > FEW:
@@ -44,16 +44,16 @@ def require_known(where: str, found: Iterable[object], allowed: Iterable[object]
         raise BadInput(f"{where}: found {plain(word)}, allowed: {many}{meant}")
 
 
-def nearest(found: object, names: Iterable[str]) -> str:
+def nearest(word: object, names: Iterable[str]) -> str:
     """Return the names that are nearly that word, joined by `or`."""
     alike = {name.casefold(): name for name in names}
-    near = get_close_matches(str(found).casefold()[:100], alike, 3, 0.75)
+    near = get_close_matches(str(word).casefold()[:100], alike, 3, 0.75)
     return " or ".join(alike[name] for name in near)
 
 
 def match_name(what: str, word: str, there: Iterable[object], listing: str = "") -> str:
     """Return the name `there` that a word of the command line means, in whatever case, or raise `no_such`."""
-    names = [str(one) for one in there]
+    names = [str(name) for name in there]
     for name in names:
         if name.casefold() == word.casefold():
             return name
@@ -62,7 +62,7 @@ def match_name(what: str, word: str, there: Iterable[object], listing: str = "")
 
 def no_such(what: str, word: str, there: Iterable[object], listing: str = "") -> BadInput:
     """Return the sentence about a word that names nothing: the nearest names, or all, or what lists all."""
-    names = [str(one) for one in dict.fromkeys(there)]
+    names = [str(name) for name in dict.fromkeys(there)]
     no = f"No {what} '{plain(word)}'." if word else f"Which {what}?"
     if near := nearest(word, names):
         return BadInput(f"{no} Did you mean {near}?")

@@ -164,12 +164,12 @@ def unless(default: T) -> T:
     return Field(default, exclude_if=lambda value: value == default)
 
 
-def choice_error(where: str, found: Iterable[object], allowed: str) -> PydanticCustomError:
+def choice_error(where: str, words: Iterable[object], allowed: str) -> PydanticCustomError:
     """Return the error that says what was found at `where` and what is allowed there."""
     return PydanticCustomError(
         "choice",
         "{where}: found {found}, allowed: {allowed}",
-        {"where": where, "found": ", ".join(map(plain, found)) or "nothing", "allowed": allowed},
+        {"where": where, "found": ", ".join(map(plain, words)) or "nothing", "allowed": allowed},
     )
 
 
@@ -193,12 +193,12 @@ def chosen_from(registry: Mapping[str, type[Frozen]], key: str = "name") -> Befo
             value = {key: value}
         if not isinstance(value, dict):
             return value
-        found = value.get(key, "nothing")
-        kind = registry.get(found) if isinstance(found, str) else None
+        name = value.get(key, "nothing")
+        kind = registry.get(name) if isinstance(name, str) else None
         if kind is None:
-            if isinstance(registry, Registry) and (beside := registry.beside(str(found))):
+            if isinstance(registry, Registry) and (beside := registry.beside(str(name))):
                 raise PydanticCustomError("choice", "{where}: {beside}", {"where": key, "beside": beside})
-            raise choice_error(key, [found], ", ".join(sorted(registry)))
+            raise choice_error(key, [name], ", ".join(sorted(registry)))
         return kind.model_validate(value)
 
     names = Annotated[str, WithJsonSchema({"enum": [*registry]})]
@@ -230,27 +230,27 @@ def parse(build: Callable[[Any], T], value: Any, where: str | Callable[[tuple[in
         return build(value)
     except ValidationError as error:
         place = where if callable(where) else lambda _: where
-        raise BadInput(*(f"{place(one.path)}: {one.text}" for one in mistakes(error, value))) from None
+        raise BadInput(*(f"{place(path)}: {text}" for path, text in mistakes(error, value))) from None
 
 
 def mistakes(error: ValidationError, value: Any) -> list[Mistake]:
     """Mistakes in `value`, one for each wrong key, whatever kinds it may be of."""
-    found: dict[tuple[int | str, ...], Mistake] = {}
-    for one in error.errors():
-        path = (*one["loc"], *one.get("ctx", {}).get("unknown", ()))
+    by_place: dict[tuple[int | str, ...], Mistake] = {}
+    for fault in error.errors():
+        path = (*fault["loc"], *fault.get("ctx", {}).get("unknown", ()))
         key = ".".join(map(plain, path))
-        message = one["msg"]
-        if one["type"] == "missing":
+        message = fault["msg"]
+        if fault["type"] == "missing":
             message = "is required but was not given"
-        elif one["type"] in LIMITS:
-            said, words = LIMITS[one["type"]]
-            message = f"found {short_repr(one['input'])}, allowed: {words} {one.get('ctx', {})[said]:,}"
-        elif one["type"] not in ("choice", "unknown_key"):
-            message = f"found {short_repr(one['input'])}; {message[0].lower()}{message[1:]}"
-        at = path if one["type"] == "missing" else written_path(value, path)
-        found.setdefault(at, Mistake(path, f"{key + ': ' if key else ''}{message}"))
-    within = {at[:depth] for at in found for depth in range(len(at))}  # wrong because of what is in them
-    return [one for at, one in found.items() if at not in within]
+        elif fault["type"] in LIMITS:
+            limit, words = LIMITS[fault["type"]]
+            message = f"found {short_repr(fault['input'])}, allowed: {words} {fault.get('ctx', {})[limit]:,}"
+        elif fault["type"] not in ("choice", "unknown_key"):
+            message = f"found {short_repr(fault['input'])}; {message[0].lower()}{message[1:]}"
+        at = path if fault["type"] == "missing" else written_path(value, path)
+        by_place.setdefault(at, Mistake(path, f"{key + ': ' if key else ''}{message}"))
+    within = {at[:depth] for at in by_place for depth in range(len(at))}  # wrong because of what is in them
+    return [mistake for at, mistake in by_place.items() if at not in within]
 
 
 def written_path(value: Any, path: tuple[int | str, ...]) -> tuple[int | str, ...]:

@@ -27,13 +27,13 @@ class Registry(UserDict[str, T]):
     @cached_property
     def data(self) -> dict[str, T]:
         """Ours and those of packages."""
-        found = dict(self.own)
+        by_name = dict(self.own)
         for point in points(self.group):
             where = f"{point.group} of {package(point)}: {point.name}"
-            if point.name in found:
-                raise BadInput(f"{where}: found a name that is taken, allowed: not {', '.join(found)}")
-            found[point.name] = load(point, self.kind, where)
-        return found
+            if point.name in by_name:
+                raise BadInput(f"{where}: found a name that is taken, allowed: not {', '.join(by_name)}")
+            by_name[point.name] = load(point, self.kind, where)
+        return by_name
 
     def beside(self, name: str) -> str:
         """Command that installs the package beside the suite that this name is of; empty: there is none."""
@@ -53,9 +53,9 @@ def points(group: str) -> tuple[EntryPoint, ...]:
 def packages() -> set[str]:
     """Return the packages that add something to any registry."""
     return {
-        one.name
-        for one in distributions()
-        if any(point.group.startswith("fedpriv.") for point in one.entry_points)
+        distribution.name
+        for distribution in distributions()
+        if any(point.group.startswith("fedpriv.") for point in distribution.entry_points)
     }
 
 
@@ -67,16 +67,16 @@ def package(point: EntryPoint) -> str:
 def load(point: EntryPoint, kind: Any, where: str) -> Any:
     """Object that an entry point names; BadInput where that cannot be, or is of another kind or name."""
     try:
-        found = point.load()
+        plugin = point.load()
     except (Exception, SystemExit) as error:
         raise BadInput(
             f"{where}: found {point.value}, which fails with {type(error).__name__}: {error}; "
             "allowed: what can be imported"
         ) from error
-    if not (isinstance(found, kind) or (isinstance(found, type) and issubclass(found, kind))):
+    if not (isinstance(plugin, kind) or (isinstance(plugin, type) and issubclass(plugin, kind))):
         kinds = kind if isinstance(kind, tuple) else (kind,)
-        allowed = " or ".join(one.__name__ for one in kinds)
-        raise BadInput(f"{where}: found {type(found).__name__} {point.value}, allowed: {allowed}")
-    if (name := getattr(found, "name", point.name)) != point.name:
+        allowed = " or ".join(base.__name__ for base in kinds)
+        raise BadInput(f"{where}: found {type(plugin).__name__} {point.value}, allowed: {allowed}")
+    if (name := getattr(plugin, "name", point.name)) != point.name:
         raise BadInput(f"{where}: found {name}, allowed: {point.name}, as the entry point is called")
-    return found
+    return plugin

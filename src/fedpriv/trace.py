@@ -251,4 +251,4 @@ def columns_of(mechanism: str, law: str) -> dict[str, TraceColumn]:
     """Return the columns of the trace of a run, by what it released and how its clients were sampled."""
     own = own_columns(mechanism)
     left_out = PARTICIPATION if law in SAMPLED else ()
-    return COLUMNS | {name: one for name, one in own.items() if name not in left_out}
+    return COLUMNS | {name: column for name, column in own.items() if name not in left_out}

@@ -46,6 +46,13 @@ def test_no_sound_scheme_is_refuted(name, settings):
     assert 0 < found.epsilon < np.inf and found.lower_bound <= found.epsilon
 
 
+@pytest.mark.parametrize(("name", "settings"), SOUND_ONES, ids=str)
+def test_the_settings_of_a_mechanism_make_it_again_whatever_the_plan(name, settings):
+    mechanism = dry.mechanism_by_name(name, SHORT, DELTA, settings)
+    again = dry.mechanism_by_name(name, SHORT._replace(noise_multiplier=9.0), 1e-9, mechanism.settings)
+    assert again._replace(plan=SHORT) == mechanism
+
+
 def test_every_scheme_of_ours_with_an_epsilon_is_among_them():
     assert {name for name, _ in SOUND_ONES} >= set(SCHEMES.own)
 

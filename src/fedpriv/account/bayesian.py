@@ -56,8 +56,8 @@ def _on_chords(sampling_rate: float, highest: int) -> LogMoments:
     """Log-moments, as of `log_moments`, for values up to this power of STRIDE: the same for many runs."""
     low, high = STRIDE**LOWEST, STRIDE**highest
     curves = [
-        _chords(lambda s, one=int(one): log_moments_at(sampling_rate, s, [one])[:, 0], low, high)
-        for one in LAMBDAS
+        _chords(lambda s, order=int(order): log_moments_at(sampling_rate, s, [order])[:, 0], low, high)
+        for order in LAMBDAS
     ]
     # All orders on the points of all of them: the same chords, in one table.
     points = np.unique(np.concatenate([[0.0], *(points for points, _ in curves)]))
@@ -66,11 +66,11 @@ def _on_chords(sampling_rate: float, highest: int) -> LogMoments:
 
     def read(s: np.ndarray) -> np.ndarray:
         cell = np.searchsorted(points[1:-1], s, side="left")
-        found = slopes.take(cell, axis=0)
-        found *= (s - points[cell])[..., None]
-        found += table.take(cell, axis=0)
-        found[s >= REVEALED] = np.inf
-        return found
+        moments = slopes.take(cell, axis=0)
+        moments *= (s - points[cell])[..., None]
+        moments += table.take(cell, axis=0)
+        moments[s >= REVEALED] = np.inf
+        return moments
 
     return read
 
@@ -289,13 +289,13 @@ def _round_costs(
     exponents: tuple[int, ...],
 ) -> np.ndarray:
     """Cost of each round at each Hölder exponent `[E, T, Λ]`, from distances `[T, K, n, m]`."""
-    found = np.zeros((len(exponents), *worst.shape))
+    costs = np.zeros((len(exponents), *worst.shape))
     together = max(1, MOMENT_CHUNK // max(1, sampled[0].size * len(LAMBDAS)))
     for start in range(0, len(sampled), together):
         rounds = slice(start, start + together)
         moments = _log_moments(samples, sampled, by_rate, rounds)
-        found[:, rounds] = _costs(samples, moments, worst, rounds, failure, exponents)
-    return found
+        costs[:, rounds] = _costs(samples, moments, worst, rounds, failure, exponents)
+    return costs
 
 
 def _costs(
@@ -309,7 +309,7 @@ def _costs(
     """Cost of some `rounds` at each Hölder exponent, from log-moments `[t, K, n, m, Λ]`."""
     filled = np.arange(moments.shape[2]) < samples.taking_part[rounds, None, None]
     largest = largest_of(moments)
-    found = []
+    totals = []
     for exponent in exponents:
         costs = round_costs(moments, worst[rounds, None, None], failure, exponent, largest)
         costs = np.where(filled[..., None], costs, 0.0)
@@ -317,20 +317,20 @@ def _costs(
             steps = costs.max(axis=2, initial=0.0) * samples.alike[rounds, None, None]
         else:
             steps = costs.sum(axis=2)
-        found.append(steps.sum(axis=1))
-    return np.stack(found)
+        totals.append(steps.sum(axis=1))
+    return np.stack(totals)
 
 
 def _functions(samples: Samples) -> dict[float, LogMoments]:
     """Return sampling rate -> log-moments of scales, made for all distances sampled or charged at it."""
     farthest = [most * samples.bound for most in samples.largest.values()]
     arrays = [*samples.distances.values(), *samples.panels.values(), *farthest]
-    found: dict[float, LogMoments] = {}
+    by_rate: dict[float, LogMoments] = {}
     for rate in np.unique(samples.sampling_rate):
         rounds = samples.sampling_rate == rate
         scales = [_scale(array[rounds], samples.noise_std[rounds]).ravel() for array in arrays]
-        found[rate] = log_moments(rate, np.concatenate(scales))
-    return found
+        by_rate[rate] = log_moments(rate, np.concatenate(scales))
+    return by_rate
 
 
 def _log_moments(
@@ -344,10 +344,10 @@ def _log_moments(
     rates = samples.sampling_rate[rounds]
     if (rates == rates[0]).all():
         return by_rate[rates[0]](scale)
-    found = np.empty((*scale.shape, len(LAMBDAS)))
+    moments = np.empty((*scale.shape, len(LAMBDAS)))
     for rate in np.unique(rates):
-        found[rates == rate] = by_rate[rate](scale[rates == rate])
-    return found
+        moments[rates == rate] = by_rate[rate](scale[rates == rate])
+    return moments
 
 
 def _scale(distances: np.ndarray, noise_std: np.ndarray) -> np.ndarray:

@@ -9,8 +9,7 @@ makes noise larger, and nothing that is written is left unread: a column that no
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from numbers import Real
@@ -20,6 +19,7 @@ import numpy as np
 import pandas as pd
 from pandas.api.types import is_float_dtype, is_integer_dtype
 
+from fedpriv.account.ranges import RATE, Range, value_text
 from fedpriv.errors import BadInput, plain, short_repr
 from fedpriv.mechanisms.sampling import COHORTS
 from fedpriv.registry import Registry
@@ -35,54 +35,6 @@ from fedpriv.trace import (
 )
 
 Columns = dict[str, np.ndarray]
-Range = tuple[Callable[[float], bool], str]
-
-SHARE: Range = (lambda value: 0 < value < 1, "above 0 and below 1")
-INVERSE: Range = (lambda value: value >= 1e-300, "at least 1e-300")  # of others 1/δ is infinite
-RATE: Range = (lambda value: 0 < value <= 1, "above 0 and at most 1")
-ABOVE_ZERO: Range = (lambda value: 0 < value < math.inf, "above 0")
-AT_LEAST_ONE: Range = (lambda value: value >= 1, "at least 1")
-# The squares of others are zero or infinite.
-SQUARES: Range = (lambda value: 1e-100 <= value <= 1e100, "1e-100 to 1e100")
-
-
-def range_below(most: float) -> Range:
-    """Return the range that ends with `most`."""
-    return lambda value: value <= most, f"at most {most:g}"
-
-
-# What each value must be, the first thing first.
-RANGES: dict[str, tuple[Range, ...]] = {
-    "epsilon": (ABOVE_ZERO,),
-    "delta": (SHARE, INVERSE),
-    "instance_delta": (SHARE, INVERSE),
-    "sampling_rate": (RATE,),
-    "noise_multiplier": (ABOVE_ZERO, SQUARES),
-    "gamma": (
-        (lambda value: 0 <= value < 0.5, "at least 0 and below 0.5"),
-        (lambda value: value == 0 or value >= 1e-100, "0, or at least 1e-100"),
-    ),
-    "rounds": (AT_LEAST_ONE, range_below(1e18)),
-    "dimension": (AT_LEAST_ONE, range_below(1e12)),
-    "clients": (AT_LEAST_ONE, range_below(1e18)),
-    "rounds x dimension": (range_below(1e12),),
-}
-
-
-def check(**values: float) -> None:
-    """Raise BadInput naming the first value that is out of its range, or no number."""
-    for name, value in values.items():
-        for allowed, words in RANGES[name]:
-            if not isinstance(value, Real) or not allowed(value):
-                raise BadInput(f"{name}: found {value_text(value)}, allowed: {words}")
-
-
-def value_text(value: object) -> str:
-    """Return a value as messages have it: a number in six digits, of anything else the beginning."""
-    if isinstance(value, int) and abs(value) >= 10**300:
-        return f"a number of {len(str(value))} digits"
-    return f"{value:g}" if isinstance(value, Real) else plain(value)
-
 
 # Whole numbers up to this one, and what they are multiplied to, are exact in a float and fit an integer.
 MOST, MOST_RELEASES = 1e12, 1e15
@@ -169,7 +121,8 @@ class Trace:
 
     def assign(self, **columns: Any) -> Trace:
         """Return the trace with these columns, or in all rounds these values."""
-        return Trace({**self.columns, **{name: full_column(one, len(self)) for name, one in columns.items()}})
+        full = {name: full_column(column, len(self)) for name, column in columns.items()}
+        return Trace({**self.columns, **full})
 
 
 def checked_trace(trace: pd.DataFrame | Columns | Trace, ignore: Collection[str] = ()) -> Trace:
@@ -188,9 +141,9 @@ def checked_trace(trace: pd.DataFrame | Columns | Trace, ignore: Collection[str]
         raise BadInput(f"ignore: found {read[0]}, which the accountants read, allowed: other columns")
     columns = read_columns(trace, ignore) if isinstance(trace, pd.DataFrame) else {**trace}
     check_columns(columns)
-    found = Trace(complete(columns))
-    check_trace(found)
-    return found
+    completed = Trace(complete(columns))
+    check_trace(completed)
+    return completed
 
 
 def over_bound(std: np.ndarray, bound: np.ndarray) -> np.ndarray:
@@ -220,10 +173,10 @@ def check_columns(trace: Columns) -> None:
 def likely_columns(name: str) -> str:
     """Return the columns that somebody who writes `name` may mean."""
     name = name.strip().lower().replace(" ", "_").replace("-", "_")
-    if of := [one for one, released in MECHANISMS.items() if name in released.columns]:
+    if of := [mechanism for mechanism, released in MECHANISMS.items() if name in released.columns]:
         return f"{name} with mechanism {' or '.join(of)}"
-    found = [ELSEWHERE[name]] if name in ELSEWHERE else get_close_matches(name, [*COLUMNS, "releases"])
-    return " or ".join(found) or "the columns of a trace"
+    names = [ELSEWHERE[name]] if name in ELSEWHERE else get_close_matches(name, [*COLUMNS, "releases"])
+    return " or ".join(names) or "the columns of a trace"
 
 
 def check_trace(trace: Trace) -> None:
@@ -248,9 +201,9 @@ def check_trace(trace: Trace) -> None:
     _check_noise(trace, "instance_noise_std", "instance_noise_multiplier", "instance_clip_l2")
 
 
-def wrong_column(name: str, found: object, allowed: str) -> BadInput:
+def wrong_column(name: str, content: object, allowed: str) -> BadInput:
     """Error about a column of a trace."""
-    return BadInput(f"trace: {name}: found {found}, allowed: {allowed}")
+    return BadInput(f"trace: {name}: found {content}, allowed: {allowed}")
 
 
 def noise_by_the_holder(trace: Trace) -> bool:
@@ -268,19 +221,19 @@ def numbers(trace: Mapping[str, np.ndarray] | Trace, name: str, words: str) -> n
     """Return a column of numbers as floats, NaN where one is missing; BadInput if it holds anything else."""
     column = trace[name]
     if column.dtype.kind not in "fiu" and len(column):
-        found = next((one for one in column if not isinstance(one, Real)), column[0])
-        raise wrong_column(name, short_repr(found), f"numbers, {words}")
+        word = next((cell for cell in column if not isinstance(cell, Real)), column[0])
+        raise wrong_column(name, short_repr(word), f"numbers, {words}")
     return column.astype(np.float64)
 
 
 def _check_words(trace: Trace) -> None:
     """Raise BadInput unless words are known and the same in all rounds, flags True or False, notes texts."""
     for name, allowed in {"mechanism": MECHANISMS, **WORDS}.items():
-        found = sorted({str(word) for word in trace[name]})
-        if isinstance(allowed, Registry) and found[0] not in allowed and (beside := allowed.beside(found[0])):
+        texts = sorted({str(word) for word in trace[name]})
+        if isinstance(allowed, Registry) and texts[0] not in allowed and (beside := allowed.beside(texts[0])):
             raise BadInput(f"trace: {name}: {beside}")
-        if len(found) > 1 or found[0] not in allowed:
-            raise wrong_column(name, ", ".join(found), f"one of {', '.join(allowed)}, the same in all rounds")
+        if len(texts) > 1 or texts[0] not in allowed:
+            raise wrong_column(name, ", ".join(texts), f"one of {', '.join(allowed)}, the same in all rounds")
     kinds: dict[str, tuple[type, str]] = dict.fromkeys(FLAGS, (bool, "True or False"))
     for name, (kind, words) in {**kinds, "violation": (str, "a text, empty where nothing fails")}.items():
         if others := [value for value in trace[name].tolist() if not isinstance(value, kind)]:
@@ -367,18 +320,18 @@ def _check_units(trace: Trace) -> None:
     if (trace["statistics_releases"] > 0).any() and unit != "instance":
         raise wrong_column("statistics_releases", f"some with unit {unit}", "unit instance")
     if noise_by_the_holder(trace) and (trace["holders"] > 1).any():
-        found = f"{trace['holders'].max():g} with unit instance and no local_steps"
-        raise wrong_column("holders", found, "at most 1, for everybody's part of the sum is bounded once")
+        holders = f"{trace['holders'].max():g} with unit instance and no local_steps"
+        raise wrong_column("holders", holders, "at most 1, for everybody's part of the sum is bounded once")
     if len(np.unique(trace["noise_shares"] > 0)) > 1:
         raise wrong_column("noise_shares", "0 in some rounds", "in all rounds or in none")
 
 
 def _check_noise(trace: Trace, std: str, multiplier: str, clip: str, where: Any = slice(None)) -> None:
     """Raise BadInput unless the column `std` is `multiplier` × `clip`."""
-    found, factor, bound = (trace[name][where].astype(np.float64) for name in (std, multiplier, clip))
+    noise, factor, bound = (trace[name][where].astype(np.float64) for name in (std, multiplier, clip))
     with np.errstate(over="ignore", invalid="ignore"):  # 0 × ∞, where there is neither noise nor a bound
         product = np.where(factor > 0, factor * bound, 0.0)
-    if not np.allclose(found, product, rtol=1e-6, atol=0):
+    if not np.allclose(noise, product, rtol=1e-6, atol=0):
         raise wrong_column(std, f"another value than {multiplier} × {clip}", "that product")
 
 
@@ -436,83 +389,83 @@ def array(column: pd.Series[Any]) -> np.ndarray:
     return column.to_numpy().astype(object)
 
 
-def complete(found: Columns) -> Columns:
+def complete(trace: Columns) -> Columns:
     """Return the columns with those that follow from them, or are as in the simplest mechanism."""
-    rounds = len(next(iter(found.values()), ()))
+    rounds = len(next(iter(trace.values()), ()))
 
     def default(**values: Any) -> None:
-        found.update({name: full_column(one, rounds) for name, one in values.items() if name not in found})
+        for name, value in values.items():
+            trace.setdefault(name, full_column(value, rounds))
 
-    said_in_sum = "noise_in_sum" in found
-    if "mechanism" not in found or "" in found["mechanism"].astype(str):
-        found["mechanism"] = _mechanism(found, rounds)
-    _least(found)
+    said_in_sum = "noise_in_sum" in trace
+    if "mechanism" not in trace or "" in trace["mechanism"].astype(str):
+        trace["mechanism"] = _mechanism(trace, rounds)
+    _least(trace)
     default(**MISSING)
-    own = own_columns(str(found["mechanism"][0]) if rounds else "")
+    own = own_columns(str(trace["mechanism"][0]) if rounds else "")
     default(**{name: column.default for name, column in own.items()})
-    if not said_in_sum and "unit" in found:
-        found["noise_in_sum"] = (found["upload_noise_std"] > 0) | (found["unit"] == "both")
-    if "round" not in found or np.array_equal(numbers(found, "round", "1, 2, 3, ..."), np.arange(rounds)):
-        found["round"] = np.arange(1, rounds + 1)
+    if not said_in_sum and "unit" in trace:
+        trace["noise_in_sum"] = (trace["upload_noise_std"] > 0) | (trace["unit"] == "both")
+    if "round" not in trace or np.array_equal(numbers(trace, "round", "1, 2, 3, ..."), np.arange(rounds)):
+        trace["round"] = np.arange(1, rounds + 1)
     default(clip_private=False, releases=1, repeated_rows=False, violation="")
-    unsaid = pd.isna(found["violation"])  # as a CSV file has it
-    found["violation"] = np.where(unsaid, "", found["violation"].astype(object))
+    unsaid = pd.isna(trace["violation"])  # as a CSV file has it
+    trace["violation"] = np.where(unsaid, "", trace["violation"].astype(object))
     # Those of bound, noise and multiplier that follow from the others.
-    if "noise_multiplier" in found and "noise_std" not in found:
+    if "noise_multiplier" in trace and "noise_std" not in trace:
         default(clip_l2=1.0)
-        multiplier = found["noise_multiplier"]
+        multiplier = trace["noise_multiplier"]
         with np.errstate(invalid="ignore"):
-            found["noise_std"] = np.where(multiplier == 0, 0.0, multiplier * found["clip_l2"])
-    elif "noise_multiplier" not in found and {"noise_std", "clip_l2"} <= {*found}:
-        found["noise_multiplier"] = over_bound(
-            *(found[name].astype(np.float64) for name in ("noise_std", "clip_l2"))
-        )
-    _cohorts(found)
-    return found
+            trace["noise_std"] = np.where(multiplier == 0, 0.0, multiplier * trace["clip_l2"])
+    elif "noise_multiplier" not in trace and {"noise_std", "clip_l2"} <= {*trace}:
+        std, bound = (trace[name].astype(np.float64) for name in ("noise_std", "clip_l2"))
+        trace["noise_multiplier"] = over_bound(std, bound)
+    _cohorts(trace)
+    return trace
 
 
-def _mechanism(found: Columns, rounds: int) -> np.ndarray:
+def _mechanism(trace: Columns, rounds: int) -> np.ndarray:
     """Name of what was released: of a plain trace flipped bits or Gaussian noise, as it says.
 
     A trace with a scheme that does not say is of before schemes did; of a scheme unknown then it is `other`.
     """
-    if "scheme" not in found:
-        bits = "noisy_bits" in found and (found["noisy_bits"] > 0).all()
+    if "scheme" not in trace:
+        bits = "noisy_bits" in trace and (trace["noisy_bits"] > 0).all()
         return full_column("randomized_response" if bits else "gaussian", rounds)
-    return np.array([BEFORE_MECHANISM.get(one, "other") for one in found["scheme"]], dtype=object)
+    return np.array([BEFORE_MECHANISM.get(scheme, "other") for scheme in trace["scheme"]], dtype=object)
 
 
-def _least(found: Columns) -> None:
+def _least(trace: Columns) -> None:
     """Say the least noise on any upload where it is that of every upload.
 
     Of the schemes there were when traces did not say so, only NbAFL had clients with noise of their own.
     """
-    known = "upload_noise_least" in found and not np.isnan(found["upload_noise_least"]).all()
-    if known or "upload_noise_std" not in found or ("scheme" in found and (found["scheme"] == "nbafl").any()):
+    known = "upload_noise_least" in trace and not np.isnan(trace["upload_noise_least"]).all()
+    if known or "upload_noise_std" not in trace or ("scheme" in trace and (trace["scheme"] == "nbafl").any()):
         return
-    std = found["upload_noise_std"]
+    std = trace["upload_noise_std"]
     if len(np.unique(std[~np.isnan(std)])) == 1:
-        found["upload_noise_least"] = std
+        trace["upload_noise_least"] = std
 
 
-def _cohorts(found: Columns) -> None:
+def _cohorts(trace: Columns) -> None:
     """Say the population, the size and the rate of cohorts where they follow."""
-    if "sampling_law" not in found:
+    if "sampling_law" not in trace:
         return
-    law = found["sampling_law"]
-    if {*map(str, law)} == {"poisson", "full"} and "sampling_rate" in found:
-        rate, everybody = found["sampling_rate"], law == "full"
+    law = trace["sampling_law"]
+    if {*map(str, law)} == {"poisson", "full"} and "sampling_rate" in trace:
+        rate, everybody = trace["sampling_rate"], law == "full"
         if (np.isnan(rate) | (rate == 1))[everybody].all():  # who always comes, comes with probability 1
             law = np.where(everybody, "poisson", law)
-            found |= {"sampling_law": law, "sampling_rate": np.where(everybody, 1.0, rate)}
+            trace |= {"sampling_law": law, "sampling_rate": np.where(everybody, 1.0, rate)}
     sized = (law != "poisson") & (law != "full")
-    alone = not ((found["noise_shares"] > 0) | (found["local_steps"] > 0)).any()
-    if not sized.any() and (found["denominator"] == "expected").all() and alone:
-        if "population" not in found:
-            came = found.get("cohort_size", np.ones(1))
-            found["population"] = full_column(np.fmax.reduce(came, initial=1), len(law))
-        found.setdefault("cohort_size", found["population"])
-    if "sampling_rate" not in found and (law == "full").all():
-        found["sampling_rate"] = np.ones(len(law))
-    if "sampling_rate" not in found and {"population", "cohort_size"} <= {*found} and sized.all():
-        found["sampling_rate"] = found["cohort_size"] / found["population"]
+    alone = not ((trace["noise_shares"] > 0) | (trace["local_steps"] > 0)).any()
+    if not sized.any() and (trace["denominator"] == "expected").all() and alone:
+        if "population" not in trace:
+            came = trace.get("cohort_size", np.ones(1))
+            trace["population"] = full_column(np.fmax.reduce(came, initial=1), len(law))
+        trace.setdefault("cohort_size", trace["population"])
+    if "sampling_rate" not in trace and (law == "full").all():
+        trace["sampling_rate"] = np.ones(len(law))
+    if "sampling_rate" not in trace and {"population", "cohort_size"} <= {*trace} and sized.all():
+        trace["sampling_rate"] = trace["cohort_size"] / trace["population"]

@@ -59,9 +59,9 @@ def from_opacus(
     steps = releases.loc[releases.index.repeat(releases["releases"])].reset_index(drop=True)
     batches = round(1 / releases["sampling_rate"].max())  # of a pass
     if not np.allclose(releases["sampling_rate"] * batches, 1, rtol=0, atol=1e-9):
-        found = ", ".join(f"{rate:g}" for rate in releases["sampling_rate"].unique())
+        rates = ", ".join(f"{rate:g}" for rate in releases["sampling_rate"].unique())
         raise BadInput(
-            f"history: found sampling rates {found}, allowed with poisson_sampling False: one, that of a "
+            f"history: found sampling rates {rates}, allowed with poisson_sampling False: one, that of a "
             "whole number of batches in a pass"
         )
     # An example is in the turn of one batch: in the last of a pass, perhaps, and the first of the next.
@@ -200,14 +200,14 @@ def from_dp_event(event: DpEvent, unit: Unit = "client") -> pd.DataFrame:
     The multiplier of a sample without replacement is over what a unit that is replaced moves, 2C: in the
     trace, over C, it is twice as large. An event does not say whose it is: `unit` does.
     """
-    found = list(_releases(event, 1))
-    laws = {one.law for one, _ in found}
+    parts = list(_releases(event, 1))
+    laws = {part.law for part, _ in parts}
     if "fixed" in laws and len(laws) > 1:
         raise BadInput(
             f"event: found cohorts of {' and '.join(sorted(laws))}, allowed: without replacement alone"
         )
     law = laws.pop() if len(laws) == 1 else "poisson"  # who is always there comes with probability 1
-    rows = [{"unit": unit, **one._asdict(), "sampling_law": law, "releases": count} for one, count in found]
+    rows = [{"unit": unit, **part._asdict(), "sampling_law": law, "releases": count} for part, count in parts]
     if not rows:
         raise BadInput(f"event: found {short_repr(event)}, which releases nothing, allowed: {OF_GAUSSIANS}")
     others = [] if law == "fixed" else ["population", "cohort_size"]
@@ -221,8 +221,8 @@ def _releases(event: Any, times: int) -> Iterator[tuple[_Release, int]]:
     if isinstance(event, dp.NoOpDpEvent):
         return
     if isinstance(event, dp.ComposedDpEvent):
-        for one in event.events:
-            yield from _releases(one, times)
+        for part in event.events:
+            yield from _releases(part, times)
     elif isinstance(event, dp.SelfComposedDpEvent):
         yield from _releases(event.event, times * event.count)
     elif isinstance(event, dp.PoissonSampledDpEvent):
@@ -243,8 +243,8 @@ def _multiplier(event: Any) -> float:
     if isinstance(event, dp.NonPrivateDpEvent):
         return 0.0
     if isinstance(event, dp.ComposedDpEvent):
-        each = [_multiplier(one) for one in event.events]
-        return 0.0 if 0 in each or not each else math.hypot(*(1 / one for one in each)) ** -1
+        each = [_multiplier(part) for part in event.events]
+        return 0.0 if 0 in each or not each else math.hypot(*(1 / noise for noise in each)) ** -1
     if isinstance(event, dp.SelfComposedDpEvent):
         return _multiplier(event.event) / math.sqrt(event.count)
     raise BadInput(f"event: found {type(event).__name__}, allowed: {OF_GAUSSIANS}")

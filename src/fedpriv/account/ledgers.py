@@ -12,8 +12,9 @@ import numpy as np
 import pandas as pd
 
 from fedpriv.account import bayesian, moments, pld, rdp
-from fedpriv.account.check import Trace, check, check_distances, checked_trace
+from fedpriv.account.check import Trace, check_distances, checked_trace
 from fedpriv.account.randomized_response import ResponseView, curves, response_views
+from fedpriv.account.ranges import check
 from fedpriv.account.statement import PRIVATE_NORM, Curve, PrivacyStatement, attacker_accuracy
 from fedpriv.account.views import View, views
 from fedpriv.frozen import Deltas
@@ -105,7 +106,7 @@ def ledger(
     check(delta=delta.delta, instance_delta=delta.instance_delta)
     trace = checked_trace(trace, ignore)
     check_distances(distances, trace)
-    found: list[dict[str, np.ndarray]] = []
+    blocks: list[dict[str, np.ndarray]] = []
     for view in views(trace, distances):
         its = delta.of(view.unit)
         left = its - view.residual
@@ -113,12 +114,12 @@ def ledger(
             view, left = view._replace(violation="δ does not pay for the rounds with more shares"), its
         for accountant in ACCOUNTANTS.values():
             if accountant.counts(view):
-                found += [rows(curve, view, trace, its) for curve in accountant.curves(view, left)]
+                blocks += [rows(curve, view, trace, its) for curve in accountant.curves(view, left)]
     for response in response_views(trace):
-        found += [rows(curve, response, trace, delta.delta) for curve in curves(response, delta.delta)]
-    if not found:  # nobody can count this mechanism
+        blocks += [rows(curve, response, trace, delta.delta) for curve in curves(response, delta.delta)]
+    if not blocks:  # nobody can count this mechanism
         return pd.DataFrame({name: [] for name in LEDGER}).astype(LEDGER)
-    return pd.DataFrame({name: np.concatenate([one[name] for one in found]) for name in LEDGER})
+    return pd.DataFrame({name: np.concatenate([block[name] for block in blocks]) for name in LEDGER})
 
 
 def statements(ledger: pd.DataFrame) -> list[PrivacyStatement]:
@@ -133,14 +134,16 @@ def least_statements(statements: Sequence[PrivacyStatement]) -> list[PrivacyStat
 
     That is the least ε that would be one, with the assumption that fails, and an estimate only then.
     """
-    views = dict.fromkeys((one.unit, one.accounting) for one in statements if one.unit != "none")
-    return [
-        min(
-            (one for one in statements if (one.unit, one.accounting) == view),
-            key=lambda one: (one.status != "guarantee", one.kind != "guarantee", one.epsilon),
-        )
-        for view in views
-    ]
+
+    def rank(statement: PrivacyStatement) -> tuple[bool, bool, float]:
+        return statement.status != "guarantee", statement.kind != "guarantee", statement.epsilon
+
+    least: dict[tuple[str, str], PrivacyStatement] = {}
+    for statement in statements:
+        if statement.unit != "none":
+            view = (statement.unit, statement.accounting)
+            least[view] = min(least.get(view, statement), statement, key=rank)
+    return [*least.values()]
 
 
 def rows(curve: Curve, view: View | ResponseView, trace: Trace, delta: float) -> dict[str, np.ndarray]:

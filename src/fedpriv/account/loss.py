@@ -77,17 +77,17 @@ class PrivacyLoss:
         """Return log E exp(t·loss) for every t in −`tilts` and `tilts`, `[2, tilts]`, rounded up."""
         some, tilts = self.mass > LEAST_MASS, self.tilts
         mass, losses = self.mass[some], self.losses[some]
-        found = np.empty((2, len(tilts)))
+        moments = np.empty((2, len(tilts)))
         for row, signed in enumerate((-losses, losses)):
             largest = signed.max()
             powers = [np.exp(tilt * (signed - largest)) for tilt in tilts[:2]]
             for column in range(len(tilts)):
                 power = powers[column % 2]
-                found[row, column] = np.log(power @ mass)
+                moments[row, column] = np.log(power @ mass)
                 np.square(power, out=power)  # which doubles its relative error
-            found[row] += tilts * largest
+            moments[row] += tilts * largest
         farthest = float(np.abs(losses).max())
-        return found + 8 * ROUNDING * (1 + tilts * (1 / tilts[0] + farthest))
+        return moments + 8 * ROUNDING * (1 + tilts * (1 / tilts[0] + farthest))
 
     def tilted(self, tilt: float) -> PrivacyLoss:
         """Return the loss under the measure that weighs each outcome with exp(tilt·loss)."""
@@ -254,9 +254,9 @@ def _tails(multiplier: float, epsilon: np.ndarray) -> tuple[np.ndarray, np.ndarr
 
 def _gaussian(multiplier: float, epsilon: np.ndarray) -> np.ndarray:
     log_upper, log_lower = _tails(multiplier, epsilon)
-    found = -np.exp(log_upper) * np.expm1(np.minimum(epsilon + log_lower - log_upper, 0.0))
+    delta = -np.exp(log_upper) * np.expm1(np.minimum(epsilon + log_lower - log_upper, 0.0))
     if multiplier < SMOOTH:
-        return found
+        return delta
     # With Mills' ratio R it is φ(x)·(R(x) − R(x + h)), h = 1/z, x = zε − h/2: the integral of 1 − y·R(y) from
     # x to x + h, by the values in its middle. Far below zero nothing cancels.
     step, y = 1 / multiplier, np.maximum(epsilon * multiplier, -4.0)
@@ -267,4 +267,4 @@ def _gaussian(multiplier: float, epsilon: np.ndarray) -> np.ndarray:
         slopes.append(order * slopes[-2] + y * slopes[-1])
     mean = slopes[0] + step**2 / 24 * slopes[2] + step**4 / 1920 * slopes[4]
     density = np.exp(-np.square(y - step / 2) / 2) / np.sqrt(2 * np.pi)
-    return np.where(y > -4, density * step * mean, found)
+    return np.where(y > -4, density * step * mean, delta)

@@ -54,11 +54,11 @@ def log_moments_at(
     the million. Below the smallest float it is zero.
     """
     scale = np.asarray(scale, dtype=np.float64)
-    orders = [int(one) for one in lambdas]
-    found = np.repeat(np.where(scale > 0, np.inf, np.minimum(scale, 0.0))[..., None], len(orders), axis=-1)
+    orders = [int(order) for order in lambdas]
+    moments = np.repeat(np.where(scale > 0, np.inf, np.minimum(scale, 0.0))[..., None], len(orders), axis=-1)
     proper = (scale > 0) & (scale < np.inf)
-    found[proper] = _log_sums(sampling_rate, scale[proper], orders)
-    return found
+    moments[proper] = _log_sums(sampling_rate, scale[proper], orders)
+    return moments
 
 
 def _log_sums(rate: float, scale: np.ndarray, orders: Sequence[int]) -> np.ndarray:
@@ -72,7 +72,7 @@ def _log_sums(rate: float, scale: np.ndarray, orders: Sequence[int]) -> np.ndarr
     k = np.arange(max(trials) + 1.0)[least:]
     power = k * k - k
     weights = [_weights(rate, n) for n in trials]
-    found = np.empty((len(scale), len(orders)))
+    sums = np.empty((len(scale), len(orders)))
     ascending = np.argsort(scale)
     rows = max(1, LAMBDA_CHUNK // len(k))
     for start in range(0, len(scale), rows):
@@ -95,8 +95,8 @@ def _log_sums(rate: float, scale: np.ndarray, orders: Sequence[int]) -> np.ndarr
                 np.exp(terms, out=terms)
                 block[cut:, index] = np.logaddexp(0.0, largest + np.log(terms.sum(axis=1)))
         # Weights, powers and sums are each off by a few units in the last place.
-        found[some] = block * (1 + 1e-15 * (30 + np.array(trials) * (1 - np.log(rate))))
-    return found
+        sums[some] = block * (1 + 1e-15 * (30 + np.array(trials) * (1 - np.log(rate))))
+    return sums
 
 
 @lru_cache(maxsize=4096)
@@ -112,7 +112,7 @@ def _weights(rate: float, n: int) -> tuple[np.ndarray, np.ndarray]:
 @cache
 def _binomials(n: int) -> tuple[np.ndarray, np.ndarray]:
     exact = [math.comb(n, k) for k in range(n + 1)]
-    return np.array(exact, dtype=np.float64), np.array([math.log(one) for one in exact])
+    return np.array(exact, dtype=np.float64), np.array([math.log(binomial) for binomial in exact])
 
 
 def best(
@@ -148,18 +148,18 @@ def curves(view: View, delta: float) -> list[Curve]:
     The formula assumes Poisson sampling (full participation is its case q = 1); for `fixed` cohorts it is
     computed with q = m/N all the same and marked as not meeting its assumptions.
     """
-    found: list[Curve] = []
+    by_sensitivity: list[Curve] = []
     if view.accounting == "sized":  # nobody has counted so, and it would not hold
         return []
     for sensitivity in view.relations:
         costs = []
-        for one in view.mechanisms:
-            rate, noise = one.sampling_rate, one.multiplier(sensitivity)
-            seen = one.law == "seen"
+        for mechanism in view.mechanisms:
+            rate, noise = mechanism.sampling_rate, mechanism.multiplier(sensitivity)
+            seen = mechanism.law == "seen"
             costs.append(seen_moment(rate, log_moment(1.0, noise)) if seen else log_moment(rate, noise))
         curve = view.curve(*best(view.running(np.array(costs)), delta), "moments", sensitivity)
-        found.append(replace(curve, violation=FIXED) if view.law == "fixed" else curve)
-    return found
+        by_sensitivity.append(replace(curve, violation=FIXED) if view.law == "fixed" else curve)
+    return by_sensitivity
 
 
 def seen_moment(rate: float, whole: np.ndarray) -> np.ndarray:
@@ -170,5 +170,5 @@ def seen_moment(rate: float, whole: np.ndarray) -> np.ndarray:
     """
     with np.errstate(over="ignore", divide="ignore"):
         small = np.log1p(rate * np.expm1(np.minimum(whole, 1.0)))
-        found = np.where(whole < 1, small, np.logaddexp(np.log1p(-rate), np.log(rate) + whole))
-    return found * (1 + 1e-14)
+        moment = np.where(whole < 1, small, np.logaddexp(np.log1p(-rate), np.log(rate) + whole))
+    return moment * (1 + 1e-14)

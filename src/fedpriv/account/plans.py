@@ -12,8 +12,8 @@ from inspect import signature
 from types import MappingProxyType
 from typing import Any
 
-from fedpriv.account.check import check
 from fedpriv.account.ledgers import ACCOUNTANTS
+from fedpriv.account.ranges import check
 from fedpriv.account.statement import PrivacyStatement
 from fedpriv.errors import BadInput, require_known
 
@@ -91,8 +91,8 @@ def calibrate(
     low, high = _bracket(spent, epsilon, unreachable)
 
     def excess(log_multiplier: float) -> float:
-        found = spent(math.exp(log_multiplier)) / epsilon
-        return math.log(min(max(found, 1e-300), 1e300))
+        ratio = spent(math.exp(log_multiplier)) / epsilon
+        return math.log(min(max(ratio, 1e-300), 1e300))
 
     near = root_scalar(excess, bracket=(math.log(low), math.log(high)), method="brentq", xtol=TOLERANCE).root
     # The root may be on the wrong side: what is returned is known to be on the right one.
@@ -159,8 +159,8 @@ def planners(mechanism: str | None = None) -> tuple[str, ...]:
     """Return the accountants that need no data for a plan, of one mechanism or of all."""
     return tuple(
         name
-        for name, one in ACCOUNTANTS.items()
-        if one.plan and (mechanism is None or one.mechanisms[0] == mechanism)
+        for name, accountant in ACCOUNTANTS.items()
+        if accountant.plan and (mechanism is None or accountant.mechanisms[0] == mechanism)
     )
 
 

@@ -118,34 +118,33 @@ def _attempts(
             return
     tilts, moments = releases[0][0].tilts, _moments(releases)[1]
     tilt = float(tilts[((moments - math.log(delta)) / tilts).argmin()])
-    epsilon, share = bound([(one.tilted(tilt), count) for one, count in releases], delta)
+    epsilon, share = bound([(loss.tilted(tilt), count) for loss, count in releases], delta)
     yield epsilon
     if SHARE < share < math.inf:
-        weights = np.log([_weight(one, releases[0][0].width) for one in tilts.tolist()])
+        weights = np.log([_weight(exponent, releases[0][0].width) for exponent in tilts.tolist()])
         again = float(tilts[(moments - tilts * epsilon + weights).argmin()])
         if again != tilt:
-            yield bound([(one.tilted(again), count) for one, count in releases], delta)[0]
+            yield bound([(loss.tilted(again), count) for loss, count in releases], delta)[0]
 
 
 def _moments(releases: Releases) -> np.ndarray:
-    return sum(
-        (count * one.log_moments for one, count in releases[1:]), releases[0][1] * releases[0][0].log_moments
-    )
+    (first, times), *others = releases
+    return sum((count * loss.log_moments for loss, count in others), times * first.log_moments)
 
 
 def _transformed(releases: Releases) -> Composed | None:
     """Return the composition, none where it has too many cells."""
     width, tilt, total = releases[0][0].width, releases[0][0].tilt, sum(count for _, count in releases)
     low, high = ((_moments(releases) - np.log(TAIL)) / releases[0][0].tilts).min(axis=1)
-    start = sum(count * one.low for one, count in releases)
-    end = start + sum(count * (len(one.mass) - 1) for one, count in releases)
+    start = sum(count * loss.low for loss, count in releases)
+    end = start + sum(count * (len(loss.mass) - 1) for loss, count in releases)
     first, last = max(start, math.floor(-low / width)), min(end, math.ceil(high / width))
     if not 0 <= last - first < MOST_CELLS:
         return None
     size = cast(int, next_fast_len(last - first + 1, real=True))
     spectrum = np.ones(size // 2 + 1, dtype=np.complex128)
-    for one, count in releases:
-        mass = one.mass
+    for loss, count in releases:
+        mass = loss.mass
         if len(mass) > size:  # folded, for a transform is circular
             mass = np.pad(mass, (0, -len(mass) % size)).reshape(-1, size).sum(axis=0)
         spectrum *= _power(np.fft.rfft(mass, size), count)
@@ -155,15 +154,15 @@ def _transformed(releases: Releases) -> Composed | None:
     moved = ROUNDING * math.log2(size) * float(total * np.linalg.norm(mass) + np.linalg.norm(spectrum))
     # All else has a share in each δ: releases, weights that undo the tilt, sums from the top.
     farthest = max(abs(first), abs(first + size)) * width
-    relative = sum(count * one.uncertain for one, count in releases)
+    relative = sum(count * loss.uncertain for loss, count in releases)
     relative += ROUNDING * (tilt * farthest + size + 1 / width)
     return Composed(
         width,
         first,
         mass,
         tilt,
-        sum(count * one.log_scale for one, count in releases),
-        -math.expm1(sum(count * math.log1p(-one.infinite) for one, count in releases)),
+        sum(count * loss.log_scale for loss, count in releases),
+        -math.expm1(sum(count * math.log1p(-loss.infinite) for loss, count in releases)),
         float(moved * min(math.sqrt(size), _weight(tilt, width))),
         relative,
     )
@@ -185,22 +184,22 @@ def _power(base: np.ndarray, exponent: int) -> np.ndarray:
     if exponent == 1:
         return base
     half = _power(base, exponent // 2)
-    found = half * half
-    return np.multiply(found, base, out=found) if exponent % 2 else found
+    square = half * half
+    return np.multiply(square, base, out=square) if exponent % 2 else square
 
 
-def _crossing(found: Composed, escaped: float, allowed: Callable[[np.ndarray], np.ndarray]) -> float:
+def _crossing(whole: Composed, escaped: float, allowed: Callable[[np.ndarray], np.ndarray]) -> float:
     """Return the largest ε whose δ exceeds what is `allowed` at the scale of the losses; −∞ if none does."""
     from scipy.signal import lfilter  # takes longest to import
 
     # δ at a point is e^-width of that at the next higher one and 1 − e^-width of what is above.
-    gain = -math.expm1(-found.width)
+    gain = -math.expm1(-whole.width)
     above, state = 0.0, np.zeros(1)
-    for stop in range(len(found.mass), 0, -BLOCK):
+    for stop in range(len(whole.mass), 0, -BLOCK):
         start = max(0, stop - BLOCK)
-        cells = found.first + np.arange(stop - 1, start - 1, -1)
-        scale = found.scale(cells)
-        from_top = found.mass[start:stop][::-1] * scale
+        cells = whole.first + np.arange(stop - 1, start - 1, -1)
+        scale = whole.scale(cells)
+        from_top = whole.mass[start:stop][::-1] * scale
         through = np.cumsum(np.concatenate([[above], from_top]))[1:]
         over = through - from_top  # P[loss > ε] without what has escaped
         delta, state = cast(tuple[np.ndarray, np.ndarray], lfilter([gain], [1.0, gain - 1], over, zi=state))
@@ -208,11 +207,11 @@ def _crossing(found: Composed, escaped: float, allowed: Callable[[np.ndarray], n
         exceeds = np.flatnonzero(escaped + delta > at_most)
         if len(exceeds):
             cell = exceeds[0]
-            if cell == 0 and stop == len(found.mass):
+            if cell == 0 and stop == len(whole.mass):
                 return math.inf
             with np.errstate(divide="ignore", invalid="ignore"):  # of no mass but rounding
                 further = np.log1p((escaped + delta[cell] - at_most[cell]) / (over[cell] - delta[cell]))
-            return float(cells[cell] * found.width + np.fmin(further, found.width))
+            return float(cells[cell] * whole.width + np.fmin(further, whole.width))
         above = through[-1]
     return -math.inf
 
@@ -266,8 +265,8 @@ def interval(
     # The square of a loss is about e^moment − 1 on average.
     usual = math.sqrt(math.expm1(min(cost[0] / max(1, sum(times)), 700.0)))
     spread = math.sqrt(cost[0])
-    wanted = min(max(FINEST, float(moments.best(cost, delta)[0]) / cells), usual / RESOLVED)
-    return max(wanted, max(2 * widest, SPREADS * spread) / MOST_CELLS)
+    width = min(max(FINEST, float(moments.best(cost, delta)[0]) / cells), usual / RESOLVED)
+    return max(width, max(2 * widest, SPREADS * spread) / MOST_CELLS)
 
 
 def epsilon(*, sampling_rate: float, noise_multiplier: float, rounds: int, delta: float) -> float:
@@ -276,16 +275,16 @@ def epsilon(*, sampling_rate: float, noise_multiplier: float, rounds: int, delta
     It is that of `rdp` where rounding leaves nothing better to be certified: of very many rounds or a tiny δ.
     """
     plan = {"sampling_rate": sampling_rate, "noise_multiplier": noise_multiplier}
-    found = _epsilon([planned_mechanism(**plan)], [rounds], delta, "C")
-    return min(found, rdp.epsilon(**plan, rounds=rounds, delta=delta))
+    by_losses = _epsilon([planned_mechanism(**plan)], [rounds], delta, "C")
+    return min(by_losses, rdp.epsilon(**plan, rounds=rounds, delta=delta))
 
 
 def evaluation_rounds(rounds: int) -> list[int]:
     """Return the rounds at which a curve over `rounds` is evaluated, ascending, the last among them."""
-    found = list(range(1, min(rounds, EACH_ROUND_UNTIL) + 1))
-    while found[-1] < rounds:
-        found.append(min(rounds, int(found[-1] * STEP)))
-    return found
+    evaluated = list(range(1, min(rounds, EACH_ROUND_UNTIL) + 1))
+    while evaluated[-1] < rounds:
+        evaluated.append(min(rounds, int(evaluated[-1] * STEP)))
+    return evaluated
 
 
 def curves(view: View, delta: float) -> list[Curve]:
@@ -298,40 +297,40 @@ def curves(view: View, delta: float) -> list[Curve]:
     if view.law in ("fixed", "seen") or len(view.mechanisms) > MOST_MECHANISMS:
         return []
     done = tuple(map(tuple, view.counts.cumsum(axis=0).tolist()))
-    found: list[Curve] = []
+    by_sensitivity: list[Curve] = []
     for sensitivity in view.relations:  # as in rdp.py: add/remove at 2C bounds replaced clients
         value = _epsilons(tuple(view.mechanisms), done, delta, sensitivity)
         if value is None:
             continue
         if np.isinf(value).any():  # there was no noise, or rounding leaves nothing better
             value = np.where(np.isinf(value), rdp.epsilons(view, delta, sensitivity)[0], value)
-        found.append(view.curve(value, np.full(len(value), np.nan), "pld", sensitivity))
-    return found
+        by_sensitivity.append(view.curve(value, np.full(len(value), np.nan), "pld", sensitivity))
+    return by_sensitivity
 
 
 def _epsilon(mechanisms: Sequence[Mechanism], times: Sequence[int], delta: float, sensitivity: str) -> float:
-    run = {one: count for one, count in zip(mechanisms, times, strict=True) if count}
+    run = {release: count for release, count in zip(mechanisms, times, strict=True) if count}
     if not run:
         return 0.0
-    if any(one.noise_multiplier == 0 for one in run):
+    if any(release.noise_multiplier == 0 for release in run):
         return np.inf
     run = _together(run)
     width = interval(list(run), list(run.values()), delta, sensitivity, CELLS)
     for wider in (width * coarser for coarser in COARSER):
-        found = _composed(_losses(run, wider, sensitivity), run, delta) if wider <= WIDEST else np.inf
-        if found < np.inf:
-            return found
+        epsilon = _composed(_losses(run, wider, sensitivity), run, delta) if wider <= WIDEST else np.inf
+        if epsilon < np.inf:
+            return epsilon
     return np.inf
 
 
 def _together(run: Mapping[Mechanism, int]) -> dict[Mechanism, int]:
     """Return releases with all whole Gaussians among them as the single one that they amount to."""
-    whole = {one: count for one, count in run.items() if one.sampling_rate == 1}
+    whole = {release: count for release, count in run.items() if release.sampling_rate == 1}
     if not whole:
         return dict(run)
-    sampled = {one: count for one, count in run.items() if one not in whole}
+    sampled = {release: count for release, count in run.items() if release not in whole}
     with np.errstate(divide="ignore", over="ignore", under="ignore"):
-        seen = sum(count * np.float64(one.noise_multiplier) ** -2.0 for one, count in whole.items())
+        seen = sum(count * np.float64(release.noise_multiplier) ** -2.0 for release, count in whole.items())
         alone = planned_mechanism(1.0, float(np.float64(seen) ** -0.5))
     return sampled | {alone: 1}
 
@@ -345,15 +344,18 @@ def _losses(
 ) -> dict[Mechanism, list[PrivacyLoss]]:
     """Return the loss of one release of each mechanism when a client is removed, and when one is added."""
     return {
-        one: [loss_from_above(*_counted_as(one, sensitivity), width, added) for added in (False, True)]
-        for one in mechanisms
+        release: [
+            loss_from_above(*_counted_as(release, sensitivity), width, added) for added in (False, True)
+        ]
+        for release in mechanisms
     }
 
 
 def _composed(
     once: Mapping[Mechanism, Sequence[PrivacyLoss]], run: Mapping[Mechanism, int], delta: float
 ) -> float:
-    return max(upper_epsilon([(once[one][way], run[one]) for one in run], delta) for way in (0, 1))
+    counted = [(once[release], count) for release, count in run.items()]
+    return max(upper_epsilon([(losses[way], count) for losses, count in counted], delta) for way in (0, 1))
 
 
 @cache  # runs of one paper differ in their data more often than in their noise
@@ -364,10 +366,10 @@ def _epsilons(
     width = interval(mechanisms, done[-1], delta, sensitivity, CURVE_CELLS)
     if not width <= WIDEST:
         return None
-    once = _losses([one for one in mechanisms if one.noise_multiplier > 0], width, sensitivity)
+    once = _losses([release for release in mechanisms if release.noise_multiplier > 0], width, sensitivity)
     value = np.full(len(done), np.inf)
     for last in evaluation_rounds(len(done)):
-        run = {one: count for one, count in zip(mechanisms, done[last - 1], strict=True) if count}
+        run = {release: count for release, count in zip(mechanisms, done[last - 1], strict=True) if count}
         if run.keys() - once.keys():
             break
         value[last - 1] = _composed(once, run, delta) if run else 0.0

@@ -23,7 +23,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import gammaln
 
-from fedpriv.account.check import Trace, check
+from fedpriv.account.check import Trace
+from fedpriv.account.ranges import check
 from fedpriv.account.statement import SAME_FLIPS, Curve, PrivacyStatement
 
 Divergence = Callable[[np.ndarray], np.ndarray]
@@ -58,25 +59,25 @@ def epsilons(
     The central readings assume ideal secure aggregation over `clients`, all of whose other bits are known.
     Raises BadInput naming the value that is out of range.
     """
-    given = {} if dimension is None else {"dimension": dimension}
-    check(gamma=gamma, delta=delta, rounds=rounds, **given, clients=clients)
+    of_vectors = {} if dimension is None else {"dimension": dimension}
+    check(gamma=gamma, delta=delta, rounds=rounds, **of_vectors, clients=clients)
     releases = [rounds] if dimension is None else [rounds, rounds * dimension]
     check(**{"rounds x dimension": releases[-1]})
 
     alone, central = (_counted("rdp", gamma, of, tuple(releases), delta)[0] for of in (1, clients))
-    found = {
+    by_reading = {
         "bit_rdp": alone[0],
         "bit_exact": exact_epsilon(gamma, rounds, delta),
         "bit_theorem": theorem_epsilon(gamma, rounds, delta),
         "central_bit_rdp": central[0],
     }
     if dimension is not None:
-        found["vector_rdp"] = alone[1]
-        found["vector_exact"] = exact_epsilon(gamma, releases[1], delta)
-        found["central_vector_rdp"] = central[1]
+        by_reading["vector_rdp"] = alone[1]
+        by_reading["vector_exact"] = exact_epsilon(gamma, releases[1], delta)
+        by_reading["central_vector_rdp"] = central[1]
     return {
         name: PrivacyStatement(
-            float(found[name]),
+            float(by_reading[name]),
             delta,
             unit="client" if "vector" in name else "one bit of a client",
             relation="replace_one",
@@ -84,7 +85,7 @@ def epsilons(
             accountant="exact" if "exact" in name else "rdp",
         )
         for name in READINGS
-        if name in found
+        if name in by_reading
     }
 
 
@@ -225,14 +226,14 @@ def sum_log_moments(pure: float, offsets: np.ndarray, clients: int) -> np.ndarra
 
     `pure` is ln(p/(1−p)) of one bit. The result is never below the exact value.
     """
-    found = np.empty((2, len(offsets)))
+    moments = np.empty((2, len(offsets)))
     for way, (log_mass, loss) in enumerate(_outcomes(pure, min(clients, MOST_CLIENTS))):
         together = max(1, CHUNK // len(loss))
         for start in range(0, len(offsets), together):
             some = slice(start, start + together)
             gains = _log_gains(1 + offsets[some, None], loss)
-            found[way, some] = np.logaddexp.reduce(log_mass + gains, axis=1)
-    return np.logaddexp(0.0, found.max(axis=0))
+            moments[way, some] = np.logaddexp.reduce(log_mass + gains, axis=1)
+    return np.logaddexp(0.0, moments.max(axis=0))
 
 
 def _log_gains(order: np.ndarray, loss: np.ndarray) -> np.ndarray:
@@ -352,13 +353,13 @@ def curves(view: ResponseView, delta: float) -> list[Curve]:
     """Return ε after every round: by Rényi divergences, and of single bits by every conversion there is."""
     unknown = np.full(len(view.released), np.nan)
     single = (view.accounting, view.sensitivity) == ("upload", "bit")
-    found: list[Curve] = []
+    by_accountant: list[Curve] = []
     for name in ACCOUNTANTS if single else ("rdp",):
         if view.revealed:
             epsilon, order = np.full_like(unknown, np.inf), unknown
         else:
             epsilon, order = _counted(name, view.gamma, view.clients, tuple(view.released.tolist()), delta)
-        found.append(
+        by_accountant.append(
             Curve(
                 epsilon,
                 order,
@@ -368,7 +369,7 @@ def curves(view: ResponseView, delta: float) -> list[Curve]:
                 violation=view.violation,
             )
         )
-    return found
+    return by_accountant
 
 
 @cache  # runs of one paper differ in their data more often than in their flips
@@ -380,10 +381,10 @@ def _counted(
         one_bit = partial(divergence, gamma, clients=clients)
         return rdp_epsilons(one_bit, released, delta, pure_epsilon(gamma))
     count = exact_epsilon if accountant == "exact" else theorem_epsilon
-    found = np.array([count(gamma, bits, delta) for bits in released])
+    epsilon = np.array([count(gamma, bits, delta) for bits in released])
     with np.errstate(divide="ignore"):
-        order = np.full(len(found), np.nan) if accountant == "exact" else 1 - 2 * np.log(delta) / found
-    return found, order
+        order = np.full(len(epsilon), np.nan) if accountant == "exact" else 1 - 2 * np.log(delta) / epsilon
+    return epsilon, order
 
 
 # Those after the first count single bits of a single upload.

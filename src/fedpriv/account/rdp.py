@@ -43,16 +43,17 @@ def gaussian_epsilon(mu: float, delta: float) -> float:
 
     # Beyond this ε the first term alone, Φ(−ε/μ + μ/2), is below exp(−s²/2) with s² = 2 ln(1/δ).
     most = mu * (mu / 2 + math.sqrt(-2 * math.log(delta)) + 1)
-    found = root_scalar(
-        lambda one: log_delta(one, mu) - math.log(delta), bracket=(0.0, most), method="brentq", xtol=NEAR
-    )
-    return float(found.root)
+
+    def excess(epsilon: float) -> float:
+        return log_delta(epsilon, mu) - math.log(delta)
+
+    return float(root_scalar(excess, bracket=(0.0, most), method="brentq", xtol=NEAR).root)
 
 
 def guaranteed_epsilon(mu: float, delta: float) -> float:
     """Return an upper bound of that ε, for whoever promises it."""
-    found = gaussian_epsilon(mu * (1 + 1e-12), delta)
-    return found + 2 * NEAR * max(1.0, found) if found else 0.0
+    epsilon = gaussian_epsilon(mu * (1 + 1e-12), delta)
+    return epsilon + 2 * NEAR * max(1.0, epsilon) if epsilon else 0.0
 
 
 # Orders up to this one use the differences; those beyond, and more noise than this leaves, a coarser bound.
@@ -82,13 +83,13 @@ def log_moments(share: float, scale: float, orders: list[int]) -> np.ndarray:
     else:
         fine[0] = min(coarse[0], np.log(4) + 2 * scale)
     coarse[0] = fine[0]
-    found: list[float] = []
+    logs: list[float] = []
     for order in orders:
         k = i[: order - 1]
         log_choices = gammaln(order + 1) - gammaln(k + 1) - gammaln(order - k + 1)
         terms = (fine if order <= FIXED_MOST else coarse)[: order - 1] + log_choices + k * np.log(share)
-        found.append(float(np.logaddexp(0.0, np.logaddexp.reduce(terms, initial=-np.inf))))
-    return np.array(found) * (1 + FIXED_SLACK)
+        logs.append(float(np.logaddexp(0.0, np.logaddexp.reduce(terms, initial=-np.inf))))
+    return np.array(logs) * (1 + FIXED_SLACK)
 
 
 @lru_cache(maxsize=64)
@@ -106,13 +107,13 @@ def _log_differences(scale: float, last: int) -> np.ndarray:
         for _ in range(size - 2):
             row.append(row[-1] * grown)
             grown *= factor
-        found: list[float] = []
+        logs: list[float] = []
         for _ in range(size):
             number = max(row[0], Decimal(0)) + NOISE
             digits = number.adjusted()  # a float may be too small for it, but not for its logarithm
-            found.append(math.log(number.scaleb(-digits)) + digits * math.log(10))
+            logs.append(math.log(number.scaleb(-digits)) + digits * math.log(10))
             row = [after - before for before, after in pairwise(row)]
-    return np.array(found)
+    return np.array(logs)
 
 
 # Terms of the series at fractional orders. An order whose last terms are not this far below their sum is left
@@ -140,12 +141,14 @@ def curves(view: View, delta: float) -> list[Curve]:
     if view.law == "fixed":
         return [view.curve(*epsilons(view, delta, "2C"), "rdp", "2C")]
     # See docs/accounting.md for why twice the sensitivity under add/remove bounds replaced clients.
-    return [view.curve(*epsilons(view, delta, one), "rdp", one) for one in view.relations]
+    return [
+        view.curve(*epsilons(view, delta, sensitivity), "rdp", sensitivity) for sensitivity in view.relations
+    ]
 
 
 def epsilons(view: View, delta: float, sensitivity: str) -> tuple[np.ndarray, np.ndarray]:
     """Return ε after every round and the order that gave it, NaN where ε is infinite; both `[T]`."""
-    once = [divergences(one, sensitivity) for one in view.mechanisms]
+    once = [divergences(mechanism, sensitivity) for mechanism in view.mechanisms]
     return least_epsilon(view.running(np.array(once)), delta)
 
 
@@ -195,15 +198,15 @@ def divergences(mechanism: Mechanism, sensitivity: str) -> np.ndarray:
     if not np.isfinite(scale):
         return np.full(len(alphas), np.inf)
     if fixed:
-        known = log_moments(rate, float(scale), [int(one) + 1 for one in whole])
+        known = log_moments(rate, float(scale), (whole.astype(int) + 1).tolist())
     else:
         known = moments.log_moments_at(rate, scale, whole)
-    found = np.interp(lambdas, [0.0, *whole], [0.0, *known])
+    bounds = np.interp(lambdas, [0.0, *whole], [0.0, *known])
     between = np.ceil(lambdas) != lambdas
     if multiplier >= LEAST and not fixed:
         series = _series(rate, min(multiplier, MOST), tuple(alphas[between].tolist()))
-        found[between] = np.fmin(found[between], series)
-    return found / lambdas
+        bounds[between] = np.fmin(bounds[between], series)
+    return bounds / lambdas
 
 
 def _series(rate: float, multiplier: float, orders: tuple[float, ...]) -> np.ndarray:

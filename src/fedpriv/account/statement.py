@@ -57,7 +57,7 @@ def mark_epsilon(epsilon: str, status: str) -> str:
 
 def legend(*texts: str) -> str:
     """Meanings of the marks in some texts; empty where there is none."""
-    return "; ".join(f"{sign}: {said}" for sign, said in MARKS.items() if any(sign in text for text in texts))
+    return "; ".join(f"{sign}: {meaning}" for sign, meaning in MARKS.items() if sign in "".join(texts))
 
 
 @dataclass(frozen=True)

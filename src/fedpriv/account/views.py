@@ -86,9 +86,9 @@ def distinct_mechanisms(
 ) -> tuple[list[Mechanism], np.ndarray]:
     """Return the distinct ones of the rounds' mechanisms `[T]` and how many of each a round had `[T, D]`."""
     by_round = list(mechanisms)
-    column = {one: index for index, one in enumerate(dict.fromkeys(by_round))}
+    column = {mechanism: index for index, mechanism in enumerate(dict.fromkeys(by_round))}
     counts = np.zeros((len(by_round), len(column)), dtype=np.int64)
-    counts[np.arange(len(by_round)), [column[one] for one in by_round]] = times
+    counts[np.arange(len(by_round)), [column[mechanism] for mechanism in by_round]] = times
     return list(column), counts
 
 
@@ -190,7 +190,7 @@ def count_released(
     of_updates, std = (trace[name].astype(np.float64) for name in ("noise_multiplier", "noise_std"))
     with np.errstate(divide="ignore", over="ignore"):
         multiplier = (of_updates**-2.0 + of_count**-2.0) ** -0.5 * (1 - 1e-15)  # never rounded up
-        bound, step = (np.where(std > 0, std / one, np.inf) for one in (multiplier, of_count))
+        bound, step = (np.where(std > 0, std / factor, np.inf) for factor in (multiplier, of_count))
     with_count = {
         prefix + name: np.hypot(distances[prefix + name], (most * step)[:, None])
         for name, most in DISTANCES.items()
@@ -272,12 +272,12 @@ def upload_views(trace: Trace, distances: Mapping[str, np.ndarray]) -> list[View
     alone = trace.assign(sampling_law="full", sampling_rate=1.0, clip_l2=bound)
     sent = (trace["cohort_size"] > 0).astype(np.int64)
     always = client_views(alone, distances, "client", "upload", over_bound(std, bound), std, sent)
-    found = [always._replace(relations=ZERO_OUT)]
+    of_uploads = [always._replace(relations=ZERO_OUT)]
     if (trace["sampling_rate"] < 1).any() and trace["sampling_law"][0] in SAMPLED:
         seen = trace.assign(sampling_law="seen", clip_l2=bound)
         drawn = client_views(seen, {}, "client", "drawn", over_bound(least, bound), least)
-        found.append(drawn._replace(relations=ZERO_OUT, violation=violation))
-    return found
+        of_uploads.append(drawn._replace(relations=ZERO_OUT, violation=violation))
+    return of_uploads
 
 
 def least_noise(trace: Trace) -> tuple[np.ndarray, str]:
@@ -348,18 +348,18 @@ def views(trace: Trace, distances: Mapping[str, np.ndarray]) -> list[View]:
     """Return every view of a checked trace and its checked distances, clients before instances."""
     unit = trace["unit"][0]
     noisy = bool((trace["upload_noise_std"] > 0).any())
-    found: list[View] = []
+    bare: list[View] = []
     if local_noise_counts(trace):
-        found += [*secure_sum_views(trace, distances), *upload_views(trace, distances)]
+        bare += [*secure_sum_views(trace, distances), *upload_views(trace, distances)]
     elif not answers_at_random(trace):
         protected = noise_by_the_holder(trace) or (unit != "instance" and not (unit == "none" and noisy))
-        found += server_views(trace, distances) if protected else []
-        found += upload_views(trace, {}) if noisy else []  # how far apart uploads are was not measured
+        bare += server_views(trace, distances) if protected else []
+        bare += upload_views(trace, {}) if noisy else []  # how far apart uploads are was not measured
     if unit in ("instance", "both") and not noise_by_the_holder(trace):
-        found += [example_views(trace, distances, "sequential"), example_views(trace, distances, "parallel")]
+        bare += [example_views(trace, distances, "sequential"), example_views(trace, distances, "parallel")]
     mechanism = _mechanism(trace)
     facts = {name: trace[name] for name in own_columns(mechanism) if name in trace}
-    return [statistics_released(one, trace)._replace(mechanism=mechanism, facts=facts) for one in found]
+    return [statistics_released(view, trace)._replace(mechanism=mechanism, facts=facts) for view in bare]
 
 
 def statistics_released(view: View, trace: Trace) -> View:

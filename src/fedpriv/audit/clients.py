@@ -84,8 +84,8 @@ def scores(plan: AlikeRounds) -> Scores:
         spread.append((density @ parts, density @ parts**2))
     # Moments of one round without the canary, and with it.
     without, with_it = spread[0], tuple((1 - q) * a + q * b for a, b in zip(*spread, strict=True))
-    means = [rounds * one[0] for one in (without, with_it)]
-    stds = [(rounds * (one[1] - one[0] ** 2)) ** 0.5 for one in (without, with_it)]
+    means = [rounds * mean for mean, _ in (without, with_it)]
+    stds = [(rounds * (square - mean**2)) ** 0.5 for mean, square in (without, with_it)]
     start = max(rounds * low, min(means) - REACH * max(stds))
     end = min(rounds * high, max(means) + REACH * max(stds))
     width = max((end - start) / (SCORE_CELLS * 0.9), (high - low) / (SCORE_CELLS * 0.9))
@@ -100,8 +100,8 @@ def scores(plan: AlikeRounds) -> Scores:
         mass[-1] += 1 - below[-1]
         folded = np.pad(mass, (0, -len(mass) % SCORE_CELLS)).reshape(-1, SCORE_CELLS).sum(axis=0)
         summed = np.fft.irfft(np.fft.rfft(folded) ** rounds, SCORE_CELLS)
-        found = np.roll(summed, (rounds * first - offset) % SCORE_CELLS).clip(0)
-        tails.append(np.cumsum(found[::-1])[::-1])
+        masses = np.roll(summed, (rounds * first - offset) % SCORE_CELLS).clip(0)
+        tails.append(np.cumsum(masses[::-1])[::-1])
     return Scores((offset + np.arange(SCORE_CELLS)) * width, *tails)
 
 
@@ -135,8 +135,8 @@ def removal_epsilon(rate: float, moved: np.ndarray, delta: float) -> float:
     if np.isinf(moved).any():
         return math.inf
     if rate == 1:  # all rounds are one release, whose ε is known but for what its solver is off
-        found = rdp.gaussian_epsilon(min(float(np.linalg.norm(moved.clip(max=1e6))), 1e6), delta)
-        return max(0.0, found - SOLVED * (1 + found))
+        epsilon = rdp.gaussian_epsilon(min(float(np.linalg.norm(moved.clip(max=1e6))), 1e6), delta)
+        return max(0.0, epsilon - SOLVED * (1 + epsilon))
     moved = np.where(moved * pld.MOST_NOISE < 1, 0.0, moved.clip(max=FARTHEST))
     largest = float(moved.max())
     if not largest > 0:
@@ -144,7 +144,7 @@ def removal_epsilon(rate: float, moved: np.ndarray, delta: float) -> float:
     with np.errstate(divide="ignore"):
         level = np.ceil(np.log(moved / largest) / math.log(STEP) - 1e-9)
     levels, rounds = np.unique(level[level < LEVELS].astype(np.int64), return_counts=True)
-    releases = [planned_mechanism(rate, float(one)) for one in 1 / (largest * STEP**levels)]
+    releases = [planned_mechanism(rate, float(noise)) for noise in 1 / (largest * STEP**levels)]
     return refine_bound(releases, rounds.tolist(), delta, finest_width(rate, largest), lower_bound)
 
 
@@ -152,13 +152,13 @@ def refine_bound(
     releases: Sequence[Mechanism], times: Sequence[int], delta: float, narrow: float, bound: Bound
 ) -> float:
     """Return the best `bound` on ε, on grids that are finer and finer down to `narrow`, while that pays."""
-    wanted = pld.interval(releases, times, delta, "C", CELLS)
-    width, best = min(wanted * FINER, WIDEST), 0.0
+    interval = pld.interval(releases, times, delta, "C", CELLS)
+    width, best = min(interval * FINER, WIDEST), 0.0
     while True:
-        found = bound(releases, times, width, delta)
-        if width <= narrow or 0 < found < GAIN * best:
-            return max(best, found)
-        width, best = max(width / FINER, narrow), max(best, found)
+        lower = bound(releases, times, width, delta)
+        if width <= narrow or 0 < lower < GAIN * best:
+            return max(best, lower)
+        width, best = max(width / FINER, narrow), max(best, lower)
 
 
 def finest_width(rate: float, largest: float) -> float:
@@ -176,8 +176,8 @@ def lower_bound(releases: Sequence[Mechanism], times: Sequence[int], width: floa
     return max(
         pld.lower_epsilon(
             [
-                (loss.loss_from_below(one.sampling_rate, one.noise_multiplier, width, added), count)
-                for one, count in zip(releases, times, strict=True)
+                (loss.loss_from_below(release.sampling_rate, release.noise_multiplier, width, added), count)
+                for release, count in zip(releases, times, strict=True)
             ],
             delta,
         )
@@ -229,9 +229,9 @@ def outlier(known: Known) -> Iterator[Finding]:
     if not stated:
         return
     # The δ of clients is one in a ledger: what one of them costs is one number.
-    found = removal_epsilon(rate_of(view), moved, stated[0].delta)
-    for one in stated:
-        yield finding("outlier", one, found, ARITHMETIC)
+    lower = removal_epsilon(rate_of(view), moved, stated[0].delta)
+    for statement in stated:
+        yield finding("outlier", statement, lower, ARITHMETIC)
 
 
 def followed_client(known: Known) -> Iterator[Finding]:
@@ -249,12 +249,12 @@ def followed_client(known: Known) -> Iterator[Finding]:
     # Who moves a sum most costs most, or nearly: of very many only those are looked at.
     most = moved[:, np.argsort(-np.square(moved).sum(axis=0), kind="stable")[:MOST_FOLLOWED]]
     each = [removal_epsilon(rate_of(view), column, stated[0].delta) for column in most.T]
-    for one in stated:
-        over = sum(value > one.epsilon for value in each)
+    for statement in stated:
+        over = sum(value > statement.epsilon for value in each)
         who = f"{over} of {moved.shape[1]} clients followed cost more"
         if panel_distances(view) is None:
             who = "a client always as near zero as the nearest that was sampled"
-        yield finding("followed", one, max(each), f"{ARITHMETIC}; {who}")
+        yield finding("followed", statement, max(each), f"{ARITHMETIC}; {who}")
 
 
 def frequency(known: Known) -> Iterator[Finding]:
@@ -270,9 +270,9 @@ def frequency(known: Known) -> Iterator[Finding]:
     if not stated:
         return
     drawn = removal_losses(rate_of(view), moved, DRAWS, known.rng("frequency"))
-    found = quantile_low(drawn, stated[0].delta, 0.95)
-    for one in stated:
-        yield finding("frequency", one, found, f"no run, {DRAWS:,} transcripts", 0.95)
+    lower = quantile_low(drawn, stated[0].delta, 0.95)
+    for statement in stated:
+        yield finding("frequency", statement, lower, f"no run, {DRAWS:,} transcripts", 0.95)
 
 
 def canaries(known: Known) -> Iterator[Finding]:
@@ -280,20 +280,20 @@ def canaries(known: Known) -> Iterator[Finding]:
 
     Sound where the trade-off is near that of a Gaussian, as that of many rounds is.
     """
-    shown, coins = (known.distances.get(f"canary_{name}") for name in ("seen", "included"))
+    seen, coins = (known.distances.get(f"canary_{name}") for name in ("seen", "included"))
     view, stated = known.view("client"), sum_statements(known)
-    if view is None or shown is None or coins is None or not stated:
+    if view is None or seen is None or coins is None or not stated:
         return
     plan = AlikeRounds(rate_of(view), float(known.trace["noise_multiplier"].min()), len(known.trace))
     law = scores(plan)
     middle = float(law.values[int((law.outside > 1 - law.inside).sum())])
-    found, there = score(plan, shown).sum(axis=0), coins[0] > 0
+    totals, there = score(plan, seen).sum(axis=0), coins[0] > 0
     if there.all() or not there.any():
         return
     cost = f"1 run, {there.sum():,} canaries in it and {(~there).sum():,} outside"
-    lower = bounds.gaussian_reading(found[there], found[~there], middle, stated[0].delta)
-    for one in stated:
-        yield finding("canaries", one, lower, cost, 0.95)
+    lower = bounds.gaussian_reading(totals[there], totals[~there], middle, stated[0].delta)
+    for statement in stated:
+        yield finding("canaries", statement, lower, cost, 0.95)
 
 
 def final_model(known: Known) -> Iterator[Finding]:
@@ -309,8 +309,8 @@ def final_model(known: Known) -> Iterator[Finding]:
     if there.sum() < 2:
         return
     _, low = bounds.one_shot_epsilon(cosines[0, there], known.parameters, stated[0].delta)
-    for one in stated:
-        yield finding("final_model", one, low, f"1 run, {there.sum():,} canaries in it", 0.0)
+    for statement in stated:
+        yield finding("final_model", statement, low, f"1 run, {there.sum():,} canaries in it", 0.0)
 
 
 def moves_of_followed(view: View) -> np.ndarray | None:
@@ -331,8 +331,8 @@ def moves_of_followed(view: View) -> np.ndarray | None:
 
 def panel_distances(view: View) -> np.ndarray | None:
     """Return the distances of the clients that were followed `[T, p]`; None if nobody was."""
-    found = view.samples.panels.get("remove_sum")
-    return None if found is None or not found.shape[1] else found
+    panel = view.samples.panels.get("remove_sum")
+    return None if panel is None or not panel.shape[1] else panel
 
 
 def rate_of(view: View) -> float:

@@ -111,7 +111,7 @@ def finding(
 
 def broken_guarantees(findings: Iterable[Finding]) -> list[Finding]:
     """Return the findings that refute a guarantee: one of them is an error of the suite, not a result."""
-    return [one for one in findings if one.refuted and one.kind == "guarantee"]
+    return [finding for finding in findings if finding.refuted and finding.kind == "guarantee"]
 
 
 # Audit -> who attacks, and with what.
@@ -206,21 +206,21 @@ class Known:
 
         None where clients are not sampled by coins, or noise is not independent.
         """
-        found = [
-            one
-            for one in self.views
-            if (one.unit, one.accounting) == (unit, accounting)
-            and one.law in ("poisson", "full")
-            and one.mechanism == "gaussian"
+        namesakes = [
+            view
+            for view in self.views
+            if (view.unit, view.accounting) == (unit, accounting)
+            and view.law in ("poisson", "full")
+            and view.mechanism == "gaussian"
         ]
-        return found[-1] if found else None
+        return namesakes[-1] if namesakes else None
 
-    def stated(self, unit: str, **wanted: str) -> Iterator[PrivacyStatement]:
+    def stated(self, unit: str, **labels: str) -> Iterator[PrivacyStatement]:
         """Yield the finite ε of a unit that have these values, in the order of the ledger."""
-        for one in self.statements:
-            alike = all(getattr(one, name) == value for name, value in wanted.items())
-            if one.unit == unit and alike and 0 < one.epsilon < np.inf:
-                yield one
+        for statement in self.statements:
+            alike = all(getattr(statement, name) == value for name, value in labels.items())
+            if statement.unit == unit and alike and 0 < statement.epsilon < np.inf:
+                yield statement
 
     def rng(self, name: str) -> np.random.Generator:
         """Return the generator of an audit of this run: the same whenever it is repeated."""

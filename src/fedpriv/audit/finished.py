@@ -45,21 +45,25 @@ def audit_run(directory: Path) -> list[Finding]:
     Raises BadInput naming what is missing or corrupt.
     """
     run = known_run(directory)
-    found = [one for audit in count_each("attacking", AUDITS.values(), "audit") for one in audit(run)]
+    audits = count_each("attacking", AUDITS.values(), "audit")
+    findings = [finding for audit in audits for finding in audit(run)]
     scheme = run.scheme.get("name", "")
     if scheme in SCHEMES.own:
-        return found
+        return findings
     alone = f"; of the trace alone, no code of {scheme or 'its scheme'} was attacked"
-    return [one._replace(cost=one.cost + alone) if one.confidence == 1 else one for one in found]
+    return [
+        finding._replace(cost=finding.cost + alone) if finding.confidence == 1 else finding
+        for finding in findings
+    ]
 
 
 def audit_runs(directories: Sequence[Path], out: Path) -> Path:
     """Write the findings about accounted run directories to one parquet file, a row each; return it."""
     rows = [
-        {name: facts[name] for name in OF_RUN} | found._asdict()
+        {name: facts[name] for name in OF_RUN} | finding._asdict()
         for directory in count_each("auditing", directories, "run")
         for facts in [RunDir(directory).summary]
-        for found in audit_run(directory)
+        for finding in audit_run(directory)
     ]
     return parquet.save_frame(pd.DataFrame(rows, columns=FINDING_COLUMNS), out)
 
@@ -67,7 +71,7 @@ def audit_runs(directories: Sequence[Path], out: Path) -> Path:
 def load_findings(path: Path) -> dict[tuple[str, int], list[Finding]]:
     """Read what `audit_runs` wrote, by run and seed; anything else is BadInput naming the file."""
     frame = parquet.load_frame(path, FINDING_COLUMNS, "the findings of audits")
-    found: dict[tuple[str, int], list[Finding]] = {}
+    findings: dict[tuple[str, int], list[Finding]] = {}
     for run, seed, *finding in frame[FINDING_COLUMNS].itertuples(index=False):
-        found.setdefault((run, seed), []).append(Finding(*finding))
-    return found
+        findings.setdefault((run, seed), []).append(Finding(*finding))
+    return findings

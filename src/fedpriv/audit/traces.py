@@ -31,41 +31,44 @@ def pair_epsilon(name: str, mechanisms: Sequence[Mechanism], times: Sequence[int
 
     Of Poisson, full and fixed cohorts: of the last, sums of m of n, only where somebody is `replaced`.
     """
-    run = [(one, count) for one, count in zip(mechanisms, times, strict=True) if count]
-    if any(one.noise_multiplier == 0 for one, _ in run):
+    run = [
+        (rate_of(mechanism), mechanism.noise_multiplier, count)
+        for mechanism, count in zip(mechanisms, times, strict=True)
+        if count
+    ]
+    if any(noise == 0 for _, noise, _ in run):
         return math.inf
     together = math.hypot(
-        *(APART[name] * math.sqrt(count) / one.noise_multiplier for one, count in run if rate_of(one) == 1)
+        *(APART[name] * math.sqrt(count) / noise for rate, noise, count in run if rate == 1)
     )
-    drawn = [
-        (planned_mechanism(rate_of(one), one.noise_multiplier), count)
-        for one, count in run
-        if rate_of(one) < 1
-    ]
+    drawn = [(planned_mechanism(rate, noise), count) for rate, noise, count in run if rate < 1]
     if not drawn:  # all of it is one release, whose ε is known but for what its solver is off
-        found = gaussian_epsilon(together, delta)
-        return max(0.0, found - clients.SOLVED * (1 + found))
+        epsilon = gaussian_epsilon(together, delta)
+        return max(0.0, epsilon - clients.SOLVED * (1 + epsilon))
     whole = [(planned_mechanism(1.0, 1 / together * APART[name]), 1)] if together else []
     releases, counts = zip(*drawn, *whole, strict=True)
-    steps = [clients.finest_width(one.sampling_rate, 1 / one.noise_multiplier) for one in releases]
+    steps = [
+        clients.finest_width(release.sampling_rate, 1 / release.noise_multiplier) for release in releases
+    ]
     bound = clients.lower_bound if name == "removed" else replacement_bound
     return clients.refine_bound(releases, counts, delta, min(steps), bound)
 
 
-def rate_of(one: Mechanism) -> float:
+def rate_of(mechanism: Mechanism) -> float:
     """Return the chance of a unit to be in a release."""
-    return one.sample / one.population if one.law == "fixed" else one.sampling_rate
+    return mechanism.sample / mechanism.population if mechanism.law == "fixed" else mechanism.sampling_rate
 
 
 def replacement_bound(
     releases: Sequence[Mechanism], times: Sequence[int], width: float, delta: float
 ) -> float:
     """Return a lower bound on ε of so many of each release, in which a unit sends the opposite."""
-    found = [
-        loss.replacement_loss_from_below(one.sampling_rate, one.noise_multiplier, width) for one in releases
+    losses = [
+        loss.replacement_loss_from_below(release.sampling_rate, release.noise_multiplier, width)
+        for release in releases
     ]
-    run = [(one, count) for (one, _), count in zip(found, times, strict=True)]
-    over = sum(count * slack for (_, slack), count in zip(found, times, strict=True))
+    run = [(below, count) for (below, _), count in zip(losses, times, strict=True)]
+    over = sum(count * slack for (_, slack), count in zip(losses, times, strict=True))
     return max(0.0, pld.lower_epsilon(run, delta) - over)
 
 
@@ -80,7 +83,7 @@ def audit_trace(trace: pd.DataFrame, deltas: Deltas, ignore: Collection[str] = (
     """
     whole = checked_trace(trace, ignore)
     stated = statements(ledger(whole, deltas))
-    return [found for view in views(whole, {}) for found in _of_view(view, stated, deltas.of(view.unit))]
+    return [finding for view in views(whole, {}) for finding in _of_view(view, stated, deltas.of(view.unit))]
 
 
 def _of_view(view: View, stated: list[PrivacyStatement], delta: float) -> Iterator[Finding]:
@@ -89,12 +92,14 @@ def _of_view(view: View, stated: list[PrivacyStatement], delta: float) -> Iterat
     if view.accounting not in SEEN or "C" not in view.certified or not independent:
         return
     bounds: dict[str, float] = {}
-    for one in stated:
-        ours = (one.unit, one.accounting, one.sampling_law) == (view.unit, view.accounting, view.law)
+    ours = (view.unit, view.accounting, view.law)
+    for statement in stated:
+        counted = (statement.unit, statement.accounting, statement.sampling_law)
         # Of a cohort of fixed size nobody is taken away.
-        if not ours or not 0 < one.epsilon < np.inf or (view.law, one.sensitivity) == ("fixed", "C"):
+        removable = (view.law, statement.sensitivity) != ("fixed", "C")
+        if counted != ours or not removable or not 0 < statement.epsilon < np.inf:
             continue
-        name = "removed" if one.sensitivity == "C" else "replaced"
+        name = "removed" if statement.sensitivity == "C" else "replaced"
         if name not in bounds:
             bounds[name] = pair_epsilon(name, view.mechanisms, view.counts.sum(axis=0).tolist(), delta)
-        yield finding(name, one, bounds[name], ARITHMETIC)
+        yield finding(name, statement, bounds[name], ARITHMETIC)

@@ -6,7 +6,6 @@ differ in some, one coin for a whole tensor.
 
 import math
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 from scipy.stats import binom, chi2
@@ -40,8 +39,8 @@ def bits(known: Known) -> Iterator[Finding]:
     for round in range(1, rounds + 1):
         context = RoundContext(round, rounds, 1, 1.0, np.ones(1), 1, (1,), streams)
         answers += ~flips(gamma, "coordinate", (DRAWS, 1), context)[:, 0]
-    found = bounds.null_bound(int((answers >= kept).sum()), DRAWS, float(wrong[kept]), stated.delta)
-    yield finding("bits", stated, found, f"no run, {DRAWS:,} transcripts", 0.95)
+    lower = bounds.null_bound(int((answers >= kept).sum()), DRAWS, float(wrong[kept]), stated.delta)
+    yield finding("bits", stated, lower, f"no run, {DRAWS:,} transcripts", 0.95)
 
 
 def uploads(known: Known) -> Iterator[Finding]:
@@ -60,8 +59,8 @@ def uploads(known: Known) -> Iterator[Finding]:
         cost = f"1 run, in which one upload of two clients is {differ:,} bits apart"
     else:
         cost = f"{ARITHMETIC}; clients that differ in {differ:,} bits of a round"
-    found = exact_epsilon(gamma, differ * (1 if measured else rounds), stated.delta)
-    yield finding("uploads", stated, found, cost)._replace(kind="nominal", about=OF_ONE_BIT)
+    lower = exact_epsilon(gamma, differ * (1 if measured else rounds), stated.delta)
+    yield finding("uploads", stated, lower, cost)._replace(kind="nominal", about=OF_ONE_BIT)
 
 
 def tensors(known: Known) -> Iterator[Finding]:
@@ -100,8 +99,8 @@ def example(known: Known) -> Iterator[Finding]:
     scaling = known.scheme.get("scaling", "document")
     scale = {"document": rounds, "repository": rounds / 2}.get(scaling, rounds * rate)
     distance = stated.epsilon / (known.scheme["constant"] * scale)
-    found = bounds.witness(np.full(sent, distance), np.ones(sent), stated.delta)
-    yield finding("example", stated, found, f"{ARITHMETIC}; {sent} uploads")._replace(about="example (label)")
+    lower = bounds.witness(np.full(sent, distance), np.ones(sent), stated.delta)
+    yield finding("example", stated, lower, f"{ARITHMETIC}; {sent} uploads")._replace(about="example (label)")
 
 
 def neighbours(known: Known) -> Iterator[Finding]:
@@ -110,10 +109,10 @@ def neighbours(known: Known) -> Iterator[Finding]:
     distance, std = (known.trace[name][came] for name in ("neighbours_apart", "upload_noise_std"))
     if stated is None or not len(distance) or not (std > 0).all():
         return
-    found = bounds.witness(distance, std, stated.delta)
+    lower = bounds.witness(distance, std, stated.delta)
     far = f"{len(distance)} uploads, {distance.max():.3g} apart at most"
     cost = f"1 run, in which a client trained on both; {far}"
-    yield finding("neighbours", stated, found, cost)._replace(about="example (label)")
+    yield finding("neighbours", stated, lower, cost)._replace(about="example (label)")
 
 
 def client(known: Known) -> Iterator[Finding]:
@@ -129,9 +128,9 @@ def client(known: Known) -> Iterator[Finding]:
     distance = np.where(trace["uploads_apart"] > 0, trace["uploads_apart"], most - least)
     std = trace["upload_noise_std"]
     worst = int(np.nanargmax(distance / std))
-    found = bounds.witness([distance[worst]], [std[worst]], stated.delta)
+    lower = bounds.witness([distance[worst]], [std[worst]], stated.delta)
     cost = f"{ARITHMETIC}; one upload, {distance[worst]:.3g} apart"
-    yield finding("client", stated, found, cost)._replace(about=CLIENT)
+    yield finding("client", stated, lower, cost)._replace(about=CLIENT)
 
 
 def unbounded(known: Known) -> Iterator[Finding]:
@@ -171,9 +170,9 @@ def total(known: Known) -> Iterator[Finding]:
         # What is asked is P[above | maybe there] − δ over P[above | not there].
         hits = rate * with_it + (1 - rate) * np.exp(without) - stated.delta
         with np.errstate(divide="ignore", invalid="ignore"):
-            found = np.where((hits > 0) & (without > -600), np.log(hits) - without, 0.0)
+            epsilons = np.where((hits > 0) & (without > -600), np.log(hits) - without, 0.0)
         cost = f"{ARITHMETIC}; the norm of one sum of {shares} uploads"
-        yield finding("sum", stated, max(0.0, float(found.max())), cost)
+        yield finding("sum", stated, max(0.0, float(epsilons.max())), cost)
 
 
 def single(known: Known) -> Iterator[Finding]:
@@ -184,8 +183,8 @@ def single(known: Known) -> Iterator[Finding]:
     std, bound = (trace[name] for name in ("instance_noise_std", "clip_l2"))
     sent = max(1, round(float(trace["sampling_rate"].sum())))
     for stated in known.stated("client", accounting="sum", accountant="moments", sensitivity="C"):
-        found = bounds.witness(bound[:sent], std[:sent], stated.delta)
-        yield finding("single", stated, found, f"{ARITHMETIC}; {sent} uploads")
+        lower = bounds.witness(bound[:sent], std[:sent], stated.delta)
+        yield finding("single", stated, lower, f"{ARITHMETIC}; {sent} uploads")
 
 
 def batch_examples(known: Known) -> Iterator[Finding]:
@@ -194,14 +193,15 @@ def batch_examples(known: Known) -> Iterator[Finding]:
     Where single examples are not clipped: C is then what is counted, and not what one example can do.
     """
     view = known.view("instance", "parallel")
-    if view is None or "C" in view.certified or len({one.sampling_rate for one in view.mechanisms}) > 1:
+    rates = {mechanism.sampling_rate for mechanism in view.mechanisms} if view else set[float]()
+    if view is None or "C" in view.certified or len(rates) > 1:
         return
     with np.errstate(divide="ignore"):
-        each = 2 / np.array([one.noise_multiplier for one in view.mechanisms])
+        each = 2 / np.array([mechanism.noise_multiplier for mechanism in view.mechanisms])
     moved = np.repeat(each, view.counts.sum(axis=0))
     for stated in known.stated("instance", accounting="parallel", accountant="moments", sensitivity="C"):
-        found = clients.removal_epsilon(view.mechanisms[0].sampling_rate, moved, stated.delta)
-        yield finding("batches", stated, found, f"{ARITHMETIC}; {len(moved):,} gradients")
+        lower = clients.removal_epsilon(view.mechanisms[0].sampling_rate, moved, stated.delta)
+        yield finding("batches", stated, lower, f"{ARITHMETIC}; {len(moved):,} gradients")
 
 
 def label(known: Known) -> PrivacyStatement | None:
@@ -214,12 +214,9 @@ def label(known: Known) -> PrivacyStatement | None:
 
 def budget(known: Known) -> PrivacyStatement | None:
     """Return the budget of global DP, which its rounds are counted by."""
-    found: dict[str, Any] | None = known.scheme.get("budget")
-    return (
-        nominal_statement(found["epsilon"], found["delta"], found.get("accountant", "moments"))
-        if found
-        else None
-    )
+    if not (settings := known.scheme.get("budget")):
+        return None
+    return nominal_statement(settings["epsilon"], settings["delta"], settings.get("accountant", "moments"))
 
 
 def nominal_statement(epsilon: float, delta: float, accountant: str) -> PrivacyStatement:

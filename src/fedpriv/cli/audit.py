@@ -76,14 +76,17 @@ def audit(
         raise BadInput(f"{missing[0]} is missing: a number, of --mechanism {mechanism}.")
     from fedpriv.audit import dry
     from fedpriv.audit.clients import AlikeRounds
+    from fedpriv.report.results import flatten
 
     assert q is not None and noise_multiplier is not None and rounds is not None and delta is not None
     alike = AlikeRounds(rate(q), noise_multiplier, rounds)
     target = dry.mechanism_by_name(mechanism, alike, delta, nested(settings or []))
     finding = dry.audit_mechanism(target, delta, transcripts, seed=seed)
     took = time.perf_counter() - started
-    facts = finding.as_dict() | {"seconds": took}
-    print_result(facts, [str(finding), finding.threat, f"{took:.1f} seconds"], as_json)
+    facts = finding.as_dict() | {"settings": target.settings, "seconds": took}
+    settings_line = ", ".join(f"{key}={text}" for key, text in flatten(target.settings).items())
+    lines = [str(finding), f"{mechanism} with {settings_line}", finding.threat, f"{took:.1f} seconds"]
+    print_result(facts, lines, as_json)
     if finding.refuted:
         raise typer.Exit(1)
 

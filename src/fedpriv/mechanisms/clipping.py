@@ -44,8 +44,8 @@ def norms_of(updates: torch.Tensor) -> torch.Tensor:
         return torch.linalg.vector_norm(updates, dim=1, dtype=torch.float64)
     wide = torch.empty(min(ROWS, len(updates)), updates.shape[1], dtype=torch.float64)
     norms = torch.empty(len(updates), dtype=torch.float64)
-    for rows, found in zip(updates.split(ROWS), norms.split(ROWS), strict=True):
-        torch.linalg.vector_norm(wide[: len(rows)].copy_(rows), dim=1, out=found)
+    for rows, out in zip(updates.split(ROWS), norms.split(ROWS), strict=True):
+        torch.linalg.vector_norm(wide[: len(rows)].copy_(rows), dim=1, out=out)
     return norms
 
 

@@ -39,8 +39,8 @@ def distances(updates: torch.Tensor, size: int, chosen: np.ndarray) -> dict[str,
     present = (positions < size).to(rows)[:, None]
     total = updates[:size].sum(0) if len(chosen) else 0  # a gigabyte of large cohorts
     mean = (total - rows * present) / (size - present).clamp(min=1)
-    found = {"remove_sum": rows.norm(dim=1), "remove_mean": (rows - mean).norm(dim=1)}
-    return {name: values.double().cpu().numpy() for name, values in found.items()}
+    norms = {"remove_sum": rows.norm(dim=1), "remove_mean": (rows - mean).norm(dim=1)}
+    return {name: values.double().cpu().numpy() for name, values in norms.items()}
 
 
 def leave_one_out(
@@ -55,11 +55,11 @@ def leave_one_out(
     import torch
 
     without = total - rows
-    here = total * (l2 / total.norm()).clamp(max=1)
+    clipped = total * (l2 / total.norm()).clamp(max=1)
 
     def moved(neighbours: torch.Tensor, scale: float | torch.Tensor) -> torch.Tensor:
         inside = scale * (l2 / (scale * neighbours.norm(dim=1, keepdim=True))).clamp(max=1)
-        return torch.addcmul(here, neighbours, inside, value=-1).norm(dim=1)
+        return torch.addcmul(clipped, neighbours, inside, value=-1).norm(dim=1)
 
     return {"remove_sum": moved(without, 1.0), "remove_mean": moved(without, grown)}
 
@@ -73,17 +73,16 @@ def upload_distance(rows: torch.Tensor) -> float:
 
     def distances_from(place: int) -> torch.Tensor:
         # Row by row: all differences at once would need as much memory as the rows.
-        found = [torch.linalg.vector_norm(row - rows[place], dtype=torch.float64) for row in rows]
-        return torch.stack(found)
+        return torch.stack([torch.linalg.vector_norm(row - rows[place], dtype=torch.float64) for row in rows])
 
     if len(rows) < 2:
         return 0.0
     return float(distances_from(int(distances_from(0).argmax())).max())
 
 
-def sample_positions(cohort_size: int, wanted: int, rng: np.random.Generator) -> np.ndarray:
+def sample_positions(cohort_size: int, samples: int, rng: np.random.Generator) -> np.ndarray:
     """Return the positions of min(cohort, wanted) members drawn without replacement, in random order."""
-    return rng.permutation(cohort_size)[:wanted]
+    return rng.permutation(cohort_size)[:samples]
 
 
 def pad_rounds(rows: list[np.ndarray], shape: tuple[int, ...]) -> np.ndarray:

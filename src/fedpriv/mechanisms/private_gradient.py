@@ -94,7 +94,7 @@ def privatise(
     distances = {}
     if private_gradient.samples:
         moved = leave_one_out(total, rows, size / max(size - 1, 1), private_gradient.clip_l2)
-        distances = {name: pad_distances(private_gradient, len(rows), one) for name, one in moved.items()}
+        distances = {name: pad_distances(private_gradient, len(rows), moves) for name, moves in moved.items()}
     return Gradient(
         noisy, clean, distances, share_clipped if private_gradient.example_clip_l2 else facts["share_clipped"]
     )
@@ -137,7 +137,7 @@ def privatise_stack(
 
 def pad_distances(private_gradient: PrivateGradient, examples: int, values: torch.Tensor) -> np.ndarray:
     """Return the distances that `examples` have, float32, and NaN for those that more would have."""
-    found = np.full(private_gradient.samples, np.nan, dtype=np.float32)
+    padded = np.full(private_gradient.samples, np.nan, dtype=np.float32)
     there = min(examples, private_gradient.samples)
-    found[:there] = values[:there].cpu().numpy()
-    return found
+    padded[:there] = values[:there].cpu().numpy()
+    return padded

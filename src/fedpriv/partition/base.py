@@ -34,10 +34,10 @@ class Partition(NamedTuple):
 
         Examples are the same that have an equal number in `content` `[n]`, wherever they stand in the data.
         """
-        held = np.zeros(len(content), dtype=np.int64)
+        holders = np.zeros(len(content), dtype=np.int64)
         for i in range(self.clients):
-            held[content[self.client(i)]] += 1  # once, however often the client holds it
-        return 0 if held.sum() < len(self.indices) else int(held.max(initial=1))
+            holders[content[self.client(i)]] += 1  # once, however often the client holds it
+        return 0 if holders.sum() < len(self.indices) else int(holders.max(initial=1))
 
     def client(self, i: int) -> np.ndarray:
         """Return a view of the indices of client `i`."""

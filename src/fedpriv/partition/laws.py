@@ -45,18 +45,18 @@ def balance(shares: np.ndarray, column_sums: np.ndarray, iterations: int = 1000)
     return shares
 
 
-def serve(wanted: np.ndarray, supply: np.ndarray, order: np.ndarray) -> np.ndarray:
+def serve(demand: np.ndarray, supply: np.ndarray, order: np.ndarray) -> np.ndarray:
     """Share of each client [clients, classes] in a limited `supply` [classes], served in `order`.
 
     Everybody gets as many examples as wanted in all: what a class lacks comes from the class with most left.
     The supply must suffice in all.
     """
-    served = np.zeros_like(wanted)
+    served = np.zeros_like(demand)
     left = supply.copy()
     for client in order:
-        got = np.minimum(wanted[client], left)
+        got = np.minimum(demand[client], left)
         left -= got
-        missing = int(wanted[client].sum() - got.sum())
+        missing = int(demand[client].sum() - got.sum())
         while missing:
             richest = int(left.argmax())
             refill = min(missing, int(left[richest]))
@@ -100,8 +100,8 @@ class Dirichlet(PartitionLaw):
         label_of_place = np.repeat(np.tile(there, self.clients), served.ravel())
         for label in there:
             members = np.flatnonzero(labels == label).astype(np.int32)
-            here = np.flatnonzero(label_of_place == label)
-            indices[here] = passes(lambda members=members: rng.permutation(members), len(here))
+            places = np.flatnonzero(label_of_place == label)
+            indices[places] = passes(lambda members=members: rng.permutation(members), len(places))
         return equal_parts(indices, self.clients)
 
 
@@ -197,8 +197,8 @@ class Natural(PartitionLaw):
         drawn = rng.choice(enough, self.clients, replace=False)
         by_owner = np.argsort(owners, kind="stable").astype(np.int32)
         starts, ends = (np.searchsorted(owners[by_owner], drawn, side) for side in ("left", "right"))
-        held = [
+        parts = [
             rng.permutation(by_owner[start:end])[: self.examples]
             for start, end in zip(starts, ends, strict=True)
         ]
-        return Partition(np.concatenate(held), np.cumsum([0, *map(len, held)]))
+        return Partition(np.concatenate(parts), np.cumsum([0, *map(len, parts)]))

@@ -69,7 +69,7 @@ class Scheme(RunPart):
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         defined_in = {
-            name: next(place for place, one in enumerate(cls.__mro__) if name in vars(one))
+            name: next(place for place, parent in enumerate(cls.__mro__) if name in vars(parent))
             for name in (*VERBS, *DECLARED)
         }
         for name in DECLARED:

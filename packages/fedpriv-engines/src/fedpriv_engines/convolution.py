@@ -257,11 +257,11 @@ def _weigh(
         for corner in tl.static_range(4):
             y, z = 2 * row + corner // 2, 2 * column + corner % 2
             if POOL:
-                here = tl.where(corners == corner, pooled, 0.0)
+                slopes = tl.where(corners == corner, pooled, 0.0)
             else:
                 at = ((image * HEIGHT + y) * WIDTH + z)[:, None] * CO + units[None, :]
                 mask = (there & (y < HEIGHT) & (z < WIDTH))[:, None] & known[None, :]
-                here = tl.load(gradient + at, mask=mask, other=0.0)
+                slopes = tl.load(gradient + at, mask=mask, other=0.0)
             v, u = y[:, None] + down[None, :], z[:, None] + right[None, :]
             inside = (v >= 0) & (v < HEIGHT) & (u >= 0) & (u < WIDTH) & there[:, None] & real[None, :]
             at = (source + (corner // 2 * WIDTH + corner % 2) * CI)[:, None, None] + shift[None, :, :]
@@ -269,7 +269,7 @@ def _weigh(
             if CI % DEPTH:
                 mask &= some[None, None, :]
             values = tl.reshape(tl.load(x + at, mask=mask, other=0.0), (BLOCK, TAPS * DEPTH))
-            total += _multiply(tl.trans(values), here, nothing, EXACT)  # kept short, as in `_convolve`
+            total += _multiply(tl.trans(values), slopes, nothing, EXACT)  # kept short, as in `_convolve`
     at = tl.reshape(tap[:, None] * CI + channel[None, :], (TAPS * DEPTH,))[:, None] * CO + units[None, :]
     mask = tl.reshape(real[:, None] & some[None, :], (TAPS * DEPTH,))[:, None] & known[None, :]
     tl.store(out + (member * splits + split) * (SIZE * SIZE * CI * CO) + at, total, mask=mask)
@@ -304,7 +304,7 @@ def _weigh_grey(
         image, row, column = _place(tl.where(there, cell, 0), ROWS, COLUMNS)
         mask = there[:, None] & known[None, :]
         at = cell[:, None] * CO + units[None, :]
-        here = tl.load(gradient + at, mask=mask, other=0.0).to(tl.float32)
+        slopes = tl.load(gradient + at, mask=mask, other=0.0).to(tl.float32)
         if POOL:
             corner = tl.load(kept + at, mask=mask, other=0).to(tl.int32)
             source = ((image * HIGH + 2 * row) * WIDE + 2 * column)[:, None]
@@ -313,7 +313,7 @@ def _weigh_grey(
             source = ((image * HIGH + row) * WIDE + column)[:, None]
         for tap in tl.static_range(SIZE * SIZE):
             value = tl.load(x + source + (tap // SIZE * WIDE + tap % SIZE)).to(tl.float32)
-            sums = _changed(sums, tap, sums[tap] + value * here)
+            sums = _changed(sums, tap, sums[tap] + value * slopes)
     out += (member * splits + split) * (SIZE * SIZE * CO) + units
     for tap in tl.static_range(SIZE * SIZE):
         tl.store(out + tap * CO, tl.sum(sums[tap], 0), mask=known)
@@ -446,7 +446,7 @@ def launch_weigh(
     splits = max(1, min(triton.cdiv(PROGRAMS, programs), triton.cdiv(cells, 16 * tiles.block)))
     share = triton.cdiv(triton.cdiv(cells, splits), tiles.block) * tiles.block
     out = torch.zeros(members, splits, kernel, kernel, channels, units, device=x.device)
-    given = x, gradient, gradient if kept is None else kept, out, images, splits, share
+    arguments = x, gradient, gradient if kept is None else kept, out, images, splits, share
     options = {
         "HEIGHT": height, "WIDTH": width, "CO": units, "SIZE": kernel, "POOL": pool,
         "BLOCK": tiles.block, "UNITS": unit_block, "num_warps": tiles.warps, "num_stages": 1,
@@ -454,10 +454,10 @@ def launch_weigh(
     if not cells:
         pass
     elif grey:
-        _weigh_grey[(programs * splits,)](*given, **options)
+        _weigh_grey[(programs * splits,)](*arguments, **options)
     else:
         options |= {"CI": channels, "EXACT": exact(x), "DEPTH": tiles.depth, "TAPS": tiles.taps}
-        _weigh[(programs * splits,)](*given, **options)
+        _weigh[(programs * splits,)](*arguments, **options)
     return out.sum(1).permute(0, 4, 3, 1, 2).to(x.dtype)
 
 

@@ -26,11 +26,11 @@ def why_not() -> list[str]:
     return sorted({native.why_not(name) for name in native.UNITS if not native.available(name)})
 
 
-def gradient_engine(told: Engine | None, read: Read) -> CompiledGradients | None:
+def gradient_engine(engine: Engine | None, read: Read) -> CompiledGradients | None:
     """Return the engine of gradients that a model names; None: there is none for such inputs."""
-    if told is None:
+    if engine is None:
         return None
-    net = {"cnn": cnn_engine, "head": head_engine}[told[0]](*told[1:])
+    net = {"cnn": cnn_engine, "head": head_engine}[engine[0]](*engine[1:])
     return net if net.available() and read == (net.dtype, net.inputs) else None
 
 
@@ -86,12 +86,12 @@ class SmallSteps(NamedTuple):
         return steps.small_logits(self.net, inputs, weights)
 
 
-def step_engine(told: Engine | None, read: Read) -> MlpSteps | SmallSteps | None:
+def step_engine(engine: Engine | None, read: Read) -> MlpSteps | SmallSteps | None:
     """Return the engine of local steps that a model names; None: there is none for such inputs."""
-    if told is None or not native.available(told[0]) or read != IMAGES:
+    if engine is None or not native.available(engine[0]) or read != IMAGES:
         return None
-    arguments: Any = told[1:]
-    if told[0] == "mlp":
+    arguments: Any = engine[1:]
+    if engine[0] == "mlp":
         return MlpSteps(steps.MlpNet(*arguments))
     net = steps.SmallNet(*arguments)
     return SmallSteps(net) if net.classes <= steps.CLASSES else None

@@ -35,10 +35,10 @@ def own_public(own: Npz) -> Public:
 
     They have the layout of x_train, and labels mean what those of y_train do. What is not so is BadInput.
     """
-    path, found = Path(own.npz), own.read("x_public", "y_public")
-    if "x_public" not in found:
+    path, arrays = Path(own.npz), own.read("x_public", "y_public")
+    if "x_public" not in arrays:
         raise BadInput(f"{path}: found no x_public, allowed: public examples, with model.basis own")
-    x, y = channels_first(found["x_public"]), found.get("y_public")
+    x, y = channels_first(arrays["x_public"]), arrays.get("y_public")
     if not 1 < len(x) <= MOST_PUBLIC:
         raise BadInput(f"{path}: x_public: found {len(x):,} examples, allowed: 2 to {MOST_PUBLIC:,}")
     if x.dtype.kind == "f" and not np.isfinite(x).all():
@@ -132,11 +132,11 @@ def seen_from(known: np.ndarray, count: int) -> Basis:
     return Basis(middle, directions)
 
 
-def basis_features(basis: Basis, found: np.ndarray) -> np.ndarray:
+def basis_features(basis: Basis, coefficients: np.ndarray) -> np.ndarray:
     """Return the features `[n, k]`, float16, of coefficients `[n, c]`; none has a norm above LARGEST."""
-    made = np.empty((len(found), basis.directions.shape[1]), np.float16)
-    for start in range(0, len(found), 1000):  # so that float64 copies stay small
-        rows = (found[start : start + 1000] - basis.middle) @ basis.directions
+    made = np.empty((len(coefficients), basis.directions.shape[1]), np.float16)
+    for start in range(0, len(coefficients), 1000):  # so that float64 copies stay small
+        rows = (coefficients[start : start + 1000] - basis.middle) @ basis.directions
         norms = np.linalg.norm(rows, axis=1, keepdims=True)
         made[start : start + 1000] = rows * np.minimum(1, LARGEST * ROUNDED / np.maximum(norms, 1e-30))
     return made
@@ -153,11 +153,11 @@ def known_labels(public: Public, dataset: str) -> np.ndarray:
 
 
 def note_on(
-    public: Public, seen: Basis, known: np.ndarray, dataset: str, test: np.ndarray, wanted: np.ndarray
+    public: Public, seen: Basis, known: np.ndarray, dataset: str, test: np.ndarray, labels: np.ndarray
 ) -> str:
     """Note on features seen from `public`, whose own coefficients are `known`.
 
-    Where the labels `wanted` mean what those of the public images mean, that is what these reach alone.
+    Where `labels` mean what those of the public images mean, that is what these reach alone.
     """
     words = (
         f", seen in the first {seen.directions.shape[1]} principal directions of {public.words}, "
@@ -168,6 +168,6 @@ def note_on(
 
         x = basis_features(seen, known).astype(np.float64)
         fitted = LogisticRegression(max_iter=1000).fit(x, public.labels)
-        alone = float(fitted.score(test.astype(np.float64), wanted))
+        alone = float(fitted.score(test.astype(np.float64), labels))
         words += f"; on public data alone, ε = 0, a logistic regression reaches {100 * alone:.1f} % in test"
     return words

@@ -23,17 +23,17 @@ if TYPE_CHECKING:
 FINEST = 128
 
 
-def squares(rounds: Sequence[int], times: int, apart: int) -> np.ndarray:
+def squares(rounds: Sequence[int], times: int, spacing: int) -> np.ndarray:
     """Return the square for each number of `rounds`: the sum of n² over the complete nodes, n times in each.
 
     By dynamic programming over the nodes of each height, all of which are alike.
     """
-    halvings = max(0, (apart // FINEST).bit_length())
-    unit, gap = 2**halvings, apart >> halvings
+    halvings = max(0, (spacing // FINEST).bit_length())
+    unit, gap = 2**halvings, spacing >> halvings
     tables = [_leaf(halvings + 1)]
     for height in range(1, (max(rounds) // unit).bit_length()):
         tables.append(_node(tables[-1], 2 ** (height - 1), gap, times))
-    found = []
+    totals = []
     for number in rounds:
         state = np.zeros((1, gap))
         for height in reversed(range(len(tables))):
@@ -41,8 +41,8 @@ def squares(rounds: Sequence[int], times: int, apart: int) -> np.ndarray:
                 state = _followed(state, tables[height], 2**height, times)
         if rest := number % unit:  # shorter than a client's rounds are apart: it comes once in it at most
             state = _followed(state, _leaf(rest.bit_length()), 1, times)
-        found.append(state[:, 0].max())
-    return np.array(found)
+        totals.append(state[:, 0].max())
+    return np.array(totals)
 
 
 def _leaf(nodes: int) -> np.ndarray:
@@ -63,27 +63,27 @@ def _node(half: np.ndarray, length: int, gap: int, times: int) -> np.ndarray:
     can = far < kept
     first[: most + 1, :kept, can] = half[:, :, far[can]]  # in the first half alone: far from the end
     last[: most + 1, can, :kept] = half[:, far[can], :]
-    found = np.maximum(first, last)
+    table = np.maximum(first, last)
     for count in range(1, min(most, times - 1) + 1):
         others = half[1 : more - count + 1]
-        both = found[count + 1 : count + 1 + len(others), :kept, :kept]
+        both = table[count + 1 : count + 1 + len(others), :kept, :kept]
         for end in range(max(0, gap - kept), min(kept, gap)):
             np.maximum(both, half[count, :, end, None] + others[:, None, gap - 1 - end], out=both)
-    return found + np.arange(more + 1)[:, None, None] ** 2
+    return table + np.arange(more + 1)[:, None, None] ** 2
 
 
 def _followed(state: np.ndarray, table: np.ndarray, length: int, times: int) -> np.ndarray:
     """Return the sums of the nodes so far, `[n, z]`, when a node of this length follows on them."""
     gap, kept = state.shape[1], table.shape[1]
-    found = np.full((min(times, len(state) + len(table) - 2) + 1, gap), -np.inf)
-    found[: len(state)] = state[:, np.maximum(np.arange(gap) - length, 0)]
+    totals = np.full((min(times, len(state) + len(table) - 2) + 1, gap), -np.inf)
+    totals[: len(state)] = state[:, np.maximum(np.arange(gap) - length, 0)]
     ends = np.arange(gap - kept, gap)  # how far before the node the last time so far is
     for count in range(min(len(state), times)):
-        nodes = table[1 : len(found) - count]
+        nodes = table[1 : len(totals) - count]
         sums = (state[count, ends, None] + nodes[:, gap - 1 - ends]).max(axis=1)
-        both = found[count + 1 : count + 1 + len(nodes), :kept]
+        both = totals[count + 1 : count + 1 + len(nodes), :kept]
         np.maximum(both, sums, out=both)
-    return found
+    return totals
 
 
 STREAM = "correlated"  # of the independent normals, by the round at which one is complete and its height
@@ -94,7 +94,7 @@ class Turns(NamedTuple):
 
     rounds: int  # in all
     times: int  # that it comes, at most
-    apart: int  # from one of its rounds to the next, at least
+    spacing: int  # from one of its rounds to the next, at least
 
 
 @dataclass(frozen=True)
@@ -125,11 +125,11 @@ class Matrix:
         """
         raise NotImplementedError
 
-    def squares(self, rounds: Sequence[int], times: int, apart: int) -> np.ndarray:
+    def squares(self, rounds: Sequence[int], times: int, spacing: int) -> np.ndarray:
         """Return the square of the sensitivity of the first rounds together, for each number of `rounds`.
 
         In units of the bound C of a client's part: it comes `times` times at most and any two of its rounds
-        are at least `apart` apart; each time it moves the sum by the bound at most, in any direction. No
+        are at least `spacing` apart; each time it moves the sum by the bound at most, in any direction. No
         matrix has a negative number, so that it moves C x farthest with the same vector every time: the
         sensitivity is the largest norm of a sum of columns of C that such rounds choose. Choquette-Choo,
         McMahan, Rush, Thakurta 2023, "Multi-epoch matrix factorization mechanisms for private machine
@@ -167,8 +167,8 @@ class Toeplitz(Matrix):
         kept.round, kept.memory = round, memory
         return kept.noise.clone()
 
-    def squares(self, rounds: Sequence[int], times: int, apart: int) -> np.ndarray:
-        moved = sums(self.coefficients(max(rounds)), times, apart)
+    def squares(self, rounds: Sequence[int], times: int, spacing: int) -> np.ndarray:
+        moved = sums(self.coefficients(max(rounds)), times, spacing)
         return np.cumsum(moved**2)[np.array(rounds) - 1]
 
 
@@ -187,14 +187,14 @@ def _kept(*run: object) -> Kept:
     return Kept()
 
 
-def sums(coefficients: np.ndarray, times: int, apart: int) -> np.ndarray:
+def sums(coefficients: np.ndarray, times: int, spacing: int) -> np.ndarray:
     """Return the distances by which a client moves C x in the rounds `[T]` that move it farthest.
 
     That is one who comes as early and as often as it may. Kalinin and Lampert 2024, "Banded square root
     matrix factorization for differentially private model training", theorem 2, of any numbers that fall.
     """
-    rounds, apart = len(coefficients), min(apart, len(coefficients))
-    padded = np.concatenate([coefficients, np.zeros(-rounds % apart)]).reshape(-1, apart)
+    rounds, spacing = len(coefficients), min(spacing, len(coefficients))
+    padded = np.concatenate([coefficients, np.zeros(-rounds % spacing)]).reshape(-1, spacing)
     total = padded.cumsum(axis=0)
     total[times:] = total[times:] - total[:-times]
     return total.ravel()[:rounds]
@@ -216,12 +216,12 @@ class Tree(Matrix):
 
     def noise(self, streams: Streams, round: int, like: torch.Tensor) -> torch.Tensor:
         total = like.new_zeros(like.shape)
-        for one in parts(round):
-            total += one.weight * streams.noise(STREAM, one.round, one.height).like(like)
+        for share in parts(round):
+            total += share.weight * streams.noise(STREAM, share.round, share.height).like(like)
         return total
 
-    def squares(self, rounds: Sequence[int], times: int, apart: int) -> np.ndarray:
-        return squares(rounds, times, apart)
+    def squares(self, rounds: Sequence[int], times: int, spacing: int) -> np.ndarray:
+        return squares(rounds, times, spacing)
 
 
 def parts(round: int) -> Iterator[Share]:
@@ -258,7 +258,7 @@ class Banded(Toeplitz):
 
     @classmethod
     def planned(cls, turns: Turns, bands: int) -> Banded:
-        return cls(bands or turns.apart)
+        return cls(bands or turns.spacing)
 
     @classmethod
     def read(cls, bands: int, numbers: str) -> Banded:
@@ -366,7 +366,7 @@ def best(turns: Turns) -> tuple[tuple[float, float], ...]:
 
     def loss(odds: np.ndarray) -> float:
         of_c, of_inverse = gaps(odds).reshape(BUFFERS, 2).T
-        moved = sums(_diagonals(of_c, of_inverse, turns.rounds), turns.times, turns.apart)
+        moved = sums(_diagonals(of_c, of_inverse, turns.rounds), turns.times, turns.spacing)
         error = np.cumsum(_diagonals(of_inverse, of_c, turns.rounds))  # B = A W, a row of it
         return float(np.log(moved @ moved) + np.log(np.cumsum(error**2).mean()))
 
@@ -377,8 +377,8 @@ def best(turns: Turns) -> tuple[tuple[float, float], ...]:
         while better:
             better = False
             for way in step * ways:
-                while abs(tried := odds + way).max() <= LIMIT and (found := loss(tried)) < least - GAIN:
-                    odds, least, better = tried, found, True
+                while abs(tried := odds + way).max() <= LIMIT and (lower := loss(tried)) < least - GAIN:
+                    odds, least, better = tried, lower, True
     of_c, of_inverse = gaps(odds).reshape(BUFFERS, 2).T
     scales = _rounded(_scales(of_c, of_inverse))
     decays = 1.0 - np.maximum(FINEST_DECAY, np.round(_rounded(of_c) / FINEST_DECAY) * FINEST_DECAY)
@@ -388,9 +388,9 @@ def best(turns: Turns) -> tuple[tuple[float, float], ...]:
 
 def _scales(gaps: np.ndarray, others: np.ndarray) -> np.ndarray:
     """Return the scales of a quotient's series: its residues, of decays 1 − `gaps` over 1 − `others`."""
-    apart = gaps - gaps[:, None]
-    np.fill_diagonal(apart, 1.0)
-    return np.prod(others - gaps[:, None], axis=1) / np.prod(apart, axis=1)
+    differences = gaps - gaps[:, None]
+    np.fill_diagonal(differences, 1.0)
+    return np.prod(others - gaps[:, None], axis=1) / np.prod(differences, axis=1)
 
 
 def _diagonals(gaps: np.ndarray, others: np.ndarray, rounds: int) -> np.ndarray:
@@ -422,10 +422,10 @@ def matrix_of(facts: Mapping[str, Any]) -> Matrix | None:
 
 def not_read(kind: type[Matrix], bands: int, numbers: str) -> str:
     """Name a key that a matrix does not read, or the empty string; one band says nothing."""
-    for name, found, there in (("bands", bands, bands > 1), ("numbers", numbers, numbers != "")):
+    for name, setting, there in (("bands", bands, bands > 1), ("numbers", numbers, numbers != "")):
         if there and name != kind.reads:
-            of = next(other for other, one in MATRICES.items() if one.reads == name)
-            return f"{name}: found {short_repr(found)} with matrix {kind.name}, allowed: with matrix {of}"
+            of = next(other for other, matrix in MATRICES.items() if matrix.reads == name)
+            return f"{name}: found {short_repr(setting)} with matrix {kind.name}, allowed: with matrix {of}"
     return ""
 
 

@@ -182,11 +182,11 @@ class OnScattering(Model):
         return facts(self.statistics, round) if self.statistics else {}
 
     def refuses(self, run: Run) -> str:
-        found, clients = "model.statistics_noise: found some", run.partition.clients
+        where, clients = "model.statistics_noise: found some", run.partition.clients
         if self.statistics_noise and (run.scheme.unit != "instance" or clients > 1):
-            return f"{found} and {clients:,} clients, allowed: null, but with scheme instance and one client"
+            return f"{where} and {clients:,} clients, allowed: null, but with scheme instance and one client"
         if self.statistics_noise and run.secure_noise:
-            return f"{found} and secure_noise, allowed: null, for a run that goes on would draw it again"
+            return f"{where} and secure_noise, allowed: null, for a run that goes on would draw it again"
         return super().refuses(run)
 
     def initial(self, classes: int, example: Example, rng: np.random.Generator) -> torch.Tensor:
@@ -197,7 +197,7 @@ class OnScattering(Model):
         for shape in self.shapes(classes, example).values():
             reads = math.prod(shape[1:]) if len(shape) > 1 else reads  # a bias comes after its weight
             tensors.append(rng.uniform(-1, 1, math.prod(shape)) / math.sqrt(reads))
-        return torch.cat([torch.from_numpy(one).float() for one in tensors])
+        return torch.cat([torch.from_numpy(tensor).float() for tensor in tensors])
 
 
 class ScatterLinear(OnScattering, LinearHead):

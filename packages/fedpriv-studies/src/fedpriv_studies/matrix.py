@@ -23,16 +23,16 @@ MOST = 10**5  # rounds: the tables of more do not fit
 
 
 @cache  # runs of one paper differ in their data more often than in their matrix
-def squared_sensitivities(matrix: Matrix, rounds: tuple[int, ...], times: int, apart: int) -> np.ndarray:
+def squared_sensitivities(matrix: Matrix, rounds: tuple[int, ...], times: int, spacing: int) -> np.ndarray:
     """Return the square of the sensitivity of the first rounds together, for each number of `rounds`."""
-    return matrix.squares(rounds, times, apart)
+    return matrix.squares(rounds, times, spacing)
 
 
-def independent_squares(costs: np.ndarray, times: int, apart: int) -> np.ndarray:
+def independent_squares(costs: np.ndarray, times: int, spacing: int) -> np.ndarray:
     """Return it after every round `[T]` where noise is independent and a round by itself `costs` `[T]`."""
     most = np.zeros(len(costs) + 1)  # after each round, of one time less
-    for _ in range(min(times, -(-len(costs) // apart))):
-        before = most[np.maximum(np.arange(len(costs)) + 1 - apart, 0)]
+    for _ in range(min(times, -(-len(costs) // spacing))):
+        before = most[np.maximum(np.arange(len(costs)) + 1 - spacing, 0)]
         most = np.concatenate([[0.0], np.maximum.accumulate(before + costs)])
     return most[1:]
 
@@ -76,15 +76,15 @@ def epsilon(
         raise BadInput(unread)
     share = Fraction(sampling_rate).limit_denominator(10**9)
     least, most = -int(-rounds * share // 1), int(1 / share)
-    times, apart = participations or least, rounds_apart or most
-    if times < least or apart > most:
+    times, spacing = participations or least, rounds_apart or most
+    if times < least or spacing > most:
         raise BadInput(
-            f"participations, rounds_apart: found {times}, {apart}, allowed: at least {least}, at most "
+            f"participations, rounds_apart: found {times}, {spacing}, allowed: at least {least}, at most "
             f"{most}, for clients who come in turn, a share of {sampling_rate:g} in each of {rounds} rounds"
         )
-    kind, turns = MATRICES[matrix], Turns(rounds, times, apart)
+    kind, turns = MATRICES[matrix], Turns(rounds, times, spacing)
     made = kind.read(bands, numbers) if numbers else kind.planned(turns, bands)
-    (square,) = squared_sensitivities(made, (rounds,), times, apart)
+    (square,) = squared_sensitivities(made, (rounds,), times, spacing)
     return rdp.guaranteed_epsilon(float(np.sqrt(square)) / noise_multiplier, delta)
 
 
@@ -96,7 +96,7 @@ def curves(view: View, delta: float) -> list[Curve]:
     independent = view.mechanism == "gaussian"
     if view.accounting not in ("", "sum") or (independent and view.law != "spaced"):
         return []
-    noise = np.array([one.noise_multiplier for one in view.mechanisms])
+    noise = np.array([mechanism.noise_multiplier for mechanism in view.mechanisms])
     of_rounds = np.where(view.counts > 0, noise, np.inf).min(axis=1)  # [T]
     if independent:
         with np.errstate(divide="ignore", over="ignore"):
@@ -109,16 +109,16 @@ def curves(view: View, delta: float) -> list[Curve]:
     view = view._replace(relations=relations, violation=view.violation or violation)
     mu = np.sqrt(square)
     return [
-        view.curve(epsilon_of_mu(mu * reach, delta), np.full(len(mu), np.nan), "matrix", one)
-        for one, reach in (("C", 1.0), ("2C", 2.0))
-        if one in relations
+        view.curve(epsilon_of_mu(mu * reach, delta), np.full(len(mu), np.nan), "matrix", sensitivity)
+        for sensitivity, reach in (("C", 1.0), ("2C", 2.0))
+        if sensitivity in relations
     ]
 
 
 def limits(view: View) -> tuple[int, int]:
     """Return the most participations of a client and the least gap, as far as a trace says so."""
-    times, apart = (int(view.facts[name][0]) for name in ("participations", "rounds_apart"))
-    return times or len(view.counts), apart
+    times, spacing = (int(view.facts[name][0]) for name in ("participations", "rounds_apart"))
+    return times or len(view.counts), spacing
 
 
 def matrix_costs(view: View, matrix: Matrix, noise: np.ndarray) -> tuple[np.ndarray, str]:
@@ -138,8 +138,8 @@ def matrix_costs(view: View, matrix: Matrix, noise: np.ndarray) -> tuple[np.ndar
 
 def epsilon_of_mu(mu: np.ndarray, delta: float) -> np.ndarray:
     """Return ε of each μ."""
-    found: Mapping[float, float] = {one: of(one, delta) for one in np.unique(mu).tolist()}
-    return np.array([found[one] for one in mu.tolist()])
+    epsilons: Mapping[float, float] = {value: of(value, delta) for value in np.unique(mu).tolist()}
+    return np.array([epsilons[value] for value in mu.tolist()])
 
 
 of = cache(rdp.guaranteed_epsilon)  # runs of one paper differ in their data more often than in their noise

@@ -16,14 +16,14 @@ def extract_seen(features: Features, backbone: str, basis: str, count: int, out:
     training split, and no private one is read but those of the test split.
     """
     public, how = BASES[basis](), (features.device, features.threads)
-    found = pooled(
+    photos = pooled(
         features.listed, features.photos, backbone, out, *how, public=public.images, alone=features.alone
     )
-    directions = seen_from(found.known, count)
-    x = basis_features(directions, found.x)
-    note = note_on(public, directions, found.known, found.dataset, x[len(found.y) :], found.wanted)
+    directions = seen_from(photos.known, count)
+    x = basis_features(directions, photos.x)
+    note = note_on(public, directions, photos.known, photos.dataset, x[len(photos.y) :], photos.wanted)
     if not features.alone:
-        return found.saved(out, x, found.y, found.group, note)
-    y = known_labels(public, found.dataset)
-    x = np.concatenate([basis_features(directions, found.known), x])
-    return found.saved(out, x, y, np.arange(len(y)), note)
+        return photos.saved(out, x, photos.y, photos.group, note)
+    y = known_labels(public, photos.dataset)
+    x = np.concatenate([basis_features(directions, photos.known), x])
+    return photos.saved(out, x, y, np.arange(len(y)), note)

@@ -42,7 +42,7 @@ PADDING = 4  # pixels on every side, mirrored, so that nothing comes round from 
 # How many moduli each path of a transform has had, in their order.
 MODULI = [
     0,
-    *(one for scale in range(SCALES) for one in [1] * ANGLES + [2] * ANGLES**2 * (SCALES - 1 - scale)),
+    *(moduli for scale in range(SCALES) for moduli in [1] * ANGLES + [2] * ANGLES**2 * (SCALES - 1 - scale)),
 ]
 
 
@@ -130,11 +130,11 @@ def extract_projected(source: Features, transform: str, public: Public, count: i
     public images are the training split.
     """
     images, dataset = source.listed, source.dataset
-    found = arrays.load(images)
+    data = arrays.load(images)
     if source.alone:
         labels = known_labels(public, dataset)
-        found = arrays.Arrays(public.images, labels, found.x_test, found.y_test, found.classes)
-    check_alike(images, found.x_train, public, transform)
+        data = arrays.Arrays(public.images, labels, data.x_test, data.y_test, data.classes)
+    check_alike(images, data.x_train, public, transform)
     with workers(source.threads) as pool:
         known = TRANSFORMS[transform].of(public.images, pool)
         seen = seen_from(known, count)
@@ -142,22 +142,22 @@ def extract_projected(source: Features, transform: str, public: Public, count: i
         def made(some: np.ndarray) -> np.ndarray:
             return basis_features(seen, TRANSFORMS[transform].of(some, pool))
 
-        train, test = (features(made, x, dataset) for x in (found.x_train, found.x_test))
+        train, test = (features(made, x, dataset) for x in (data.x_train, data.x_test))
     note = (
         f"{TRANSFORMS[transform].words.format(known.shape[1])} of {dataset}"
-        f"{note_on(public, seen, known, dataset, test, found.y_test)}"
+        f"{note_on(public, seen, known, dataset, test, data.y_test)}"
     )
     print_stderr(f"{out}: {note}")
-    return arrays.save(out, found._replace(x_train=train, x_test=test, note=note))
+    return arrays.save(out, data._replace(x_train=train, x_test=test, note=note))
 
 
 def check_alike(path: Path, x: np.ndarray, public: Public, transform: str) -> None:
     """Raise BadInput where inputs `[n, ...]` are not shaped as the public ones, or cannot be transformed."""
-    shape, wanted = list(x.shape[1:]), list(public.images.shape[1:])
-    if shape != wanted or x.dtype != public.images.dtype:
+    shape, expected = list(x.shape[1:]), list(public.images.shape[1:])
+    if shape != expected or x.dtype != public.images.dtype:
         what = "" if x.dtype == public.images.dtype else f"{x.dtype} "
         raise BadInput(
-            f"{path}: found {what}images of shape {shape}, allowed: {wanted}, as {public.words} have"
+            f"{path}: found {what}images of shape {shape}, allowed: {expected}, as {public.words} have"
         )
     if x.dtype.kind == "i":
         raise BadInput(f"{path}: found whole numbers ({x.dtype}), allowed: images or features")
@@ -170,10 +170,10 @@ def check_alike(path: Path, x: np.ndarray, public: Public, transform: str) -> No
 
 def grey(images: Path) -> arrays.Arrays:
     """Return the arrays in a file; BadInput where they are no images of 28 x 28 grey bytes."""
-    found = arrays.load(images)
-    if found.x_train.shape[1:] != (28, 28) or found.x_train.dtype != np.uint8:
-        raise BadInput(f"{images}: found images of shape {list(found.x_train.shape[1:])}, allowed: [28, 28]")
-    return found
+    data = arrays.load(images)
+    if data.x_train.shape[1:] != (28, 28) or data.x_train.dtype != np.uint8:
+        raise BadInput(f"{images}: found images of shape {list(data.x_train.shape[1:])}, allowed: [28, 28]")
+    return data
 
 
 def workers(threads: int) -> ThreadPoolExecutor:
@@ -211,12 +211,12 @@ TRANSFORMS = {
 
 def features(made: Callable[[np.ndarray], np.ndarray], images: np.ndarray, dataset: str) -> np.ndarray:
     """Return the features that `made` gives of images `[n, ...]`, some at a time, in order, with progress."""
-    found, size = [], 100 * BATCH
+    blocks, size = [], 100 * BATCH
     with progress(f"{dataset}: features", 0, len(images), unit="image") as report:
         for start in range(0, len(images), size):
-            found.append(made(images[start : start + size]))
+            blocks.append(made(images[start : start + size]))
             report({"image": min(start + size, len(images))})
-    return np.concatenate(found)
+    return np.concatenate(blocks)
 
 
 def extract_whole(source: Features, groups: int | None, out: Path) -> Path:
@@ -226,24 +226,24 @@ def extract_whole(source: Features, groups: int | None, out: Path) -> Path:
     neighbouring paths of one image have mean 0 and variance v/(v + 10⁻⁵), where v was theirs (Wu and He 2018,
     Group normalization). Nothing of one image depends on another, so no ε pays for features.
     """
-    found, dataset = grey(source.listed), source.dataset
+    data, dataset = grey(source.listed), source.dataset
     with workers(source.threads) as pool:
 
         def made(some: np.ndarray) -> np.ndarray:
             return normalise_paths(coefficients(some, pool), groups)
 
-        train, test = (features(made, x, dataset) for x in (found.x_train, found.x_test))
+        train, test = (features(made, x, dataset) for x in (data.x_train, data.x_test))
     how = f", normalised in {groups} groups of paths, image by image" if groups else ""
     numbers = f"2 scales, 8 angles, {train.shape[1]:,} numbers"
     note = f"Scattering ({numbers}) of {dataset}{how}; {ALONE}"
     print_stderr(f"{out}: {note}")
-    return arrays.save(out, found._replace(x_train=train, x_test=test, note=note))
+    return arrays.save(out, data._replace(x_train=train, x_test=test, note=note))
 
 
 def normalise_paths(coefficients: np.ndarray, groups: int | None) -> np.ndarray:
     """Return the features of coefficients `[n, paths · places]` as `extract` has them."""
     paths = torch.from_numpy(coefficients).unflatten(1, (PATHS, -1))[..., None]
-    found = moduli_order(paths)
+    ordered = moduli_order(paths)
     if groups:
-        found = torch.nn.functional.group_norm(found, groups)
-    return found.flatten(1).half().numpy()
+        ordered = torch.nn.functional.group_norm(ordered, groups)
+    return ordered.flatten(1).half().numpy()

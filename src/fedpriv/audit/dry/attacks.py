@@ -85,19 +85,19 @@ def statement(site: Site, delta: float) -> Statement:
     if answers_at_random(trace):
         units, accountings = [ONE_BIT], ["upload"]
     met = [
-        one
-        for one in statements(ledger(trace, delta))
-        if one.status == "guarantee"
-        and math.isfinite(one.epsilon)
-        and one.unit in units
-        and one.accounting in accountings
+        stated
+        for stated in statements(ledger(trace, delta))
+        if stated.status == "guarantee"
+        and math.isfinite(stated.epsilon)
+        and stated.unit in units
+        and stated.accounting in accountings
     ]
-    found = f"--mechanism: found {mechanism.scheme.name} with these settings, "
+    subject = f"--mechanism: found {mechanism.scheme.name} with these settings, "
     if not met:
-        raise BadInput(f"{found}whose facts state no ε, allowed: what has a guarantee")
+        raise BadInput(f"{subject}whose facts state no ε, allowed: what has a guarantee")
     if any(view.mechanism != "gaussian" or view.law not in SAMPLED for view in views(trace, {})):
-        raise BadInput(f"{found}whose rounds depend on each other, allowed: independent noise and cohorts")
-    return Statement(**vars(min(met, key=lambda one: one.epsilon)))
+        raise BadInput(f"{subject}whose rounds depend on each other, allowed: independent noise and cohorts")
+    return Statement(**vars(min(met, key=lambda stated: stated.epsilon)))
 
 
 class Sight(NamedTuple):

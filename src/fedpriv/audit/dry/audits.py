@@ -42,11 +42,11 @@ class DryRun(NamedTuple):
 
 
 def audit_mechanism(
-    mechanism: AttackedMechanism, delta: float, wanted: int, confidence: float = 0.95, seed: int = 0
+    mechanism: AttackedMechanism, delta: float, least: int, confidence: float = 0.95, seed: int = 0
 ) -> Finding:
     """Return the finding of dry runs about the tightest guarantee that the mechanism's facts state."""
     stated = statement(Site(mechanism, CLIENTS, CLIENTS + EMPTY), delta)
-    ran = transcripts(mechanism, stated, wanted, seed)
+    ran = transcripts(mechanism, stated, least, seed)
     faults = ran.faults | check_runs(ran.seen)
     lower = lower_bound(ran, stated, delta, confidence, wrong=not faults.keys().isdisjoint(NOISE))
     return Finding(
@@ -62,13 +62,13 @@ def audit_mechanism(
     )
 
 
-def transcripts(mechanism: AttackedMechanism, stated: Statement, wanted: int, seed: int = 0) -> Transcripts:
+def transcripts(mechanism: AttackedMechanism, stated: Statement, least: int, seed: int = 0) -> Transcripts:
     """Return at least so many transcripts with the canary, of as many dry runs as it takes."""
     bits = stated.attack == "bit"
     site = Site(mechanism, ANSWERING, BITS) if bits else Site(mechanism, CLIENTS, CLIENTS + EMPTY)
     if site.gradient() and not site.of_examples:
-        wanted = -(-wanted // SLOWER)
-    times = -(-wanted // (ANSWERING * BITS // 2 if bits else CLIENTS))
+        least = -(-least // SLOWER)
+    times = -(-least // (ANSWERING * BITS // 2 if bits else CLIENTS))
     seen = Seen.of_nothing(site)
     attack, inside, outside, multipliers, faults = ATTACKS[stated.attack], [], [], [], {}
     with progress(f"dry run of {mechanism.scheme.name}", 0, times, unit="run") as report:

@@ -58,13 +58,13 @@ class ProbedRound(NamedTuple):
         """Play the round as a run of another name does."""
         return self._replace(streams=Streams(0, "other noise")).again(self.rows)
 
-    def without(self, one: int) -> Round:
+    def without(self, upload: int) -> Round:
         """Return the round of a neighbour: one upload is left out or, with its noise kept, is zero."""
         if self.stated.relation != "add_remove" or self.played.facts["noise_in_sum"]:
             others = self.rows.clone()
-            others[one] = 0.0
+            others[upload] = 0.0
             return self.again(others)
-        others = np.delete(np.arange(len(self.rows)), one)
+        others = np.delete(np.arange(len(self.rows)), upload)
         return self.site.play(self.rows[others], others, self.round, self.memory, self.streams)
 
     def which(self) -> Iterator[int]:
@@ -104,16 +104,16 @@ def within_bound(probe: ProbedRound) -> str:
     if probe.site.of_examples:  # of which the sum alone is seen
         return ""
     norms = norms_of(probe.played.clean.nan_to_num(0.0, 0.0, 0.0)).numpy()
-    one = int(norms.argmax())
-    if norms[one] <= probe.bound:
+    longest = int(norms.argmax())
+    if norms[longest] <= probe.bound:
         return ""
-    sent, norm = (value / probe.bound for value in (float(norms_of(probe.rows[[one]])), norms[one]))
+    sent, norm = (value / probe.bound for value in (float(norms_of(probe.rows[[longest]])), norms[longest]))
     return f"an upload of norm {sent:.4g} has norm {norm:.7g} in the sum, in units of the bound"
 
 
 def moves_by_the_bound(probe: ProbedRound) -> str:
     """Fault: one upload moves the noisy sum farther than is declared."""
-    moved = max(float((probe.played.total - probe.without(one).total).norm()) for one in probe.which())
+    moved = max(float((probe.played.total - probe.without(upload).total).norm()) for upload in probe.which())
     if moved <= probe.stated.reach * probe.bound + probe.rounding:
         return ""
     return f"one upload moves the sum by {moved / probe.bound:.4g} times the bound"
@@ -122,7 +122,7 @@ def moves_by_the_bound(probe: ProbedRound) -> str:
 def noise_is_its_own(probe: ProbedRound) -> str:
     """Fault: the noise depends on the updates."""
     quiet = probe.again(torch.zeros_like(probe.rows))
-    noise, other = (one.total - one.clean.double().sum(0) for one in (probe.played, quiet))
+    noise, other = (played.total - played.clean.double().sum(0) for played in (probe.played, quiet))
     moved = float((noise - other).norm())
     return "" if moved <= probe.rounding else "the noise is another where other updates are sent"
 
@@ -138,7 +138,7 @@ def kept_without_noise(probe: ProbedRound) -> str:
     other = probe.in_another_run()
     for name, kept in probe.played.memory.items():
         same = kept == other.memory[name]
-        if any(bool((same & (kept != probe.without(one).memory[name])).any()) for one in probe.which()):
+        if any(bool((same & (kept != probe.without(upload).memory[name])).any()) for upload in probe.which()):
             return f"{name}, which is kept after round {probe.round}, shows a client without noise"
     return ""
 
@@ -232,16 +232,16 @@ def law(seen: Seen, alpha: float) -> str:
     if not len(inner):
         return ""
     edges = np.array([-np.inf, *EDGES[inner], EDGES[inner[-1] + 1], np.inf])
-    counts, wanted = (
+    counts, expected = (
         np.array([cells[: inner[0]].sum(), *cells[inner], cells[inner[-1] + 1 :].sum()])
         for cells in (seen.cells, expected)
     )
-    if chisquare(counts, wanted).pvalue >= alpha:
+    if chisquare(counts, expected).pvalue >= alpha:
         return ""
-    worst = int((np.abs(counts - wanted) / np.sqrt(wanted)).argmax())
+    worst = int((np.abs(counts - expected) / np.sqrt(expected)).argmax())
     return (
         f"the noise is not normal: between {edges[worst]:.4g} and {edges[worst + 1]:.4g} σ "
-        f"are {counts[worst]:.0f} of its numbers and not about {wanted[worst]:.0f}"
+        f"are {counts[worst]:.0f} of its numbers and not about {expected[worst]:.0f}"
     )
 
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 import torch
 
-from fedpriv.account.check import check
+from fedpriv.account.ranges import check
 from fedpriv.audit.clients import AlikeRounds
 from fedpriv.errors import BadInput, require_known
 from fedpriv.frozen import parse
@@ -33,6 +33,12 @@ class AttackedMechanism(NamedTuple):
     law: CohortLaw
     plan: AlikeRounds
     hooks: Hooks = Hooks()
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Return all that `mechanism_by_name` reads: the scheme's keys, of hooks those that do something."""
+        hooks = self.hooks.model_dump(exclude_defaults=True)
+        return self.scheme.model_dump(exclude={"name"}) | {"hooks": hooks, "cohort": {"law": self.law.law}}
 
 
 def planned_settings(mechanism: str, plan: AlikeRounds, delta: float) -> Settings:
@@ -64,14 +70,14 @@ def mechanism_by_name(
     `settings` are keys of the scheme beyond or instead of those that the plan sets, with those of `hooks` and
     of `cohort` below these names. Unknown names or keys, and a plan that cannot be, are BadInput.
     """
-    given = dict(settings or {})
+    changes = dict(settings or {})
     require_known("--mechanism", [mechanism], SCHEMES)
     check(**plan._asdict(), delta=delta)
-    hooks = parse(Hooks.model_validate, given.pop("hooks", {}), "--set hooks")
+    hooks = parse(Hooks.model_validate, changes.pop("hooks", {}), "--set hooks")
     kind = SCHEMES[mechanism]
-    law = cohort(plan, given.pop("cohort", {}), kind.usual_law)
+    law = cohort(plan, changes.pop("cohort", {}), kind.usual_law)
     set_by_plan = planned_settings(mechanism, plan, delta)
-    keys = {key: value for key, value in set_by_plan.items() if key in kind.model_fields} | given
+    keys = {key: value for key, value in set_by_plan.items() if key in kind.model_fields} | changes
     scheme = parse(kind.model_validate, keys, f"--mechanism {mechanism} --set")
     return AttackedMechanism(scheme, law, plan, hooks)
 
@@ -135,8 +141,8 @@ class Site(NamedTuple):
         """Noise of local gradients, of which nothing is sampled."""
         batch = max(1, round(self.expected)) if self.of_examples else 1
         # Checked again, it would take a tenth of a round.
-        found = self.mechanism.scheme.gradient(FedSGD.model_construct(batch_size=batch))
-        return found._replace(samples=0) if found else None
+        gradient = self.mechanism.scheme.gradient(FedSGD.model_construct(batch_size=batch))
+        return gradient._replace(samples=0) if gradient else None
 
     def draw(self, round: int, streams: Streams) -> np.ndarray:
         """Ids of those who take part: of clients, or of the examples of a batch."""
@@ -155,17 +161,17 @@ class Site(NamedTuple):
 
     def context(self, size: int, round: int, memory: Memory, streams: Streams) -> RoundContext:
         """Context of a round of so many rows; examples are those of one client."""
-        one, population = self.of_examples, self.population
+        single, population = self.of_examples, self.population
         return RoundContext(
             number=round,
             rounds=self.mechanism.plan.rounds,
-            population=1 if one else population,
-            expected=1.0 if one else self.expected,
-            examples=np.array([population]) if one else np.ones(size, dtype=np.int64),
-            fewest=population if one else 1,
+            population=1 if single else population,
+            expected=1.0 if single else self.expected,
+            examples=np.array([population]) if single else np.ones(size, dtype=np.int64),
+            fewest=population if single else 1,
             tensors=(self.dimension - self.dimension // 2, self.dimension // 2),
             streams=streams,
-            law=Full() if one else self.mechanism.law,
+            law=Full() if single else self.mechanism.law,
             memory=memory,
         )
 
@@ -219,11 +225,11 @@ def local_work(
     bound = gradient.example_clip_l2
     parts = clip(rows, bound)[0].updates if bound else rows
     totals = list(parts) if context.population > 1 else [parts.sum(0) / gradient.batch_size]
-    found = [
+    steps = [
         privatise(gradient, total, rows[:0], 1, 0.0, context.streams.noise("local", context.number, client))
         for total, client in zip(totals, ids.tolist(), strict=True)
     ]
-    return torch.stack([one.clean for one in found]), torch.stack([one.noisy for one in found])
+    return torch.stack([step.clean for step in steps]), torch.stack([step.noisy for step in steps])
 
 
 def declared_bound(facts: Facts, attack: str, of_examples: bool) -> float:

@@ -84,11 +84,11 @@ def _kept(at: Path) -> Path | None:
 
     To load half a library is not an error that could be caught: the process dies.
     """
-    for found in sorted(at.parent.glob(f"{at.name}-*.so")):
+    for library in sorted(at.parent.glob(f"{at.name}-*.so")):
         with suppress(FileNotFoundError):  # another process has removed it
-            if found.name == f"{at.name}-{_digest(found.read_bytes())}.so":
-                return found
-            found.unlink()
+            if library.name == f"{at.name}-{_digest(library.read_bytes())}.so":
+                return library
+            library.unlink()
     return None
 
 
@@ -99,7 +99,7 @@ def _digest(content: bytes) -> str:
 def _source(name: str) -> bytes:
     """Return a C source, our own headers in the place of their #include lines; guards keep one of each."""
     text = (importlib.resources.files(__name__) / name).read_bytes()
-    return re.sub(rb'^#include "(.+)"$', lambda found: _source(found[1].decode()), text, flags=re.MULTILINE)
+    return re.sub(rb'^#include "(.+)"$', lambda match: _source(match[1].decode()), text, flags=re.MULTILINE)
 
 
 @functools.cache

@@ -23,17 +23,17 @@ def check(tensors: Mapping[str, tuple[torch.Tensor, tuple[int, ...], torch.dtype
     for name, (tensor, shape, dtype) in tensors.items():
         right = tensor.shape == shape and tensor.dtype == dtype and tensor.device.type == "cpu"
         if not right or not tensor.is_contiguous() or tensor.requires_grad:
-            found = f"{tuple(tensor.shape)} {tensor.dtype} on {tensor.device}"
-            found += "" if tensor.is_contiguous() else ", not contiguous"
-            found += ", requires_grad" if tensor.requires_grad else ""
-            raise ValueError(f"{name}: found {found}, allowed is {shape} {dtype} on cpu, contiguous")
+            layout = f"{tuple(tensor.shape)} {tensor.dtype} on {tensor.device}"
+            layout += "" if tensor.is_contiguous() else ", not contiguous"
+            layout += ", requires_grad" if tensor.requires_grad else ""
+            raise ValueError(f"{name}: found {layout}, allowed is {shape} {dtype} on cpu, contiguous")
 
 
 def check_range(name: str, numbers: torch.Tensor, low: int, high: int) -> None:
     """Raise ValueError for numbers that are not from `low` to `high`."""
     if len(numbers) and not low <= int(numbers.min()) <= int(numbers.max()) <= high:
-        found = f"{int(numbers.min())} to {int(numbers.max())}"
-        raise ValueError(f"{name}: found {found}, allowed are {low} to {high}")
+        span = f"{int(numbers.min())} to {int(numbers.max())}"
+        raise ValueError(f"{name}: found {span}, allowed are {low} to {high}")
 
 
 def logits_of(
@@ -56,10 +56,10 @@ def logits_of(
             "weights": (weights, (size,), torch.float32),
         }
     )
-    found = torch.empty(len(inputs), classes)
-    if function(ctypes.byref(net), inputs.data_ptr(), len(inputs), weights.data_ptr(), found.data_ptr()):
+    logits = torch.empty(len(inputs), classes)
+    if function(ctypes.byref(net), inputs.data_ptr(), len(inputs), weights.data_ptr(), logits.data_ptr()):
         raise MemoryError("an engine found too little memory for its logits")
-    return found
+    return logits
 
 
 class CompiledGradients(NamedTuple):
@@ -148,8 +148,8 @@ def _functions(unit: str) -> _Functions:
     functions = _Functions(library.gradient, library.logits)
     pointer, number = ctypes.c_void_p, ctypes.c_int64
     batch = [pointer, pointer, pointer, number, pointer]  # inputs, labels, rows, how many, weights
-    found = [pointer, pointer, ctypes.POINTER(ctypes.c_double), ctypes.POINTER(number)]
-    functions.gradient.argtypes = [pointer, *batch, ctypes.c_double, number, *found]
+    outputs = [pointer, pointer, ctypes.POINTER(ctypes.c_double), ctypes.POINTER(number)]
+    functions.gradient.argtypes = [pointer, *batch, ctypes.c_double, number, *outputs]
     functions.logits.argtypes = [pointer, pointer, number, pointer, pointer]
     return functions
 

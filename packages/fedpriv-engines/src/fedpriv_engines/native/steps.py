@@ -36,11 +36,11 @@ class Functions(NamedTuple):
 def functions(unit: str, *options: Any) -> Functions:
     """Return the functions in C; of `train` the `options` are the types between mini-batches and loss."""
     library = native.library(unit)
-    found = Functions(getattr(library, f"{unit}_train"), getattr(library, f"{unit}_logits"))
+    compiled = Functions(getattr(library, f"{unit}_train"), getattr(library, f"{unit}_logits"))
     batches = [POINTER, POINTER, POINTER, POINTER, NUMBER]  # images, labels, rows, sizes, how many sizes
-    found.train.argtypes = [POINTER, *batches, *options, ctypes.POINTER(ctypes.c_double)]
-    found.logits.argtypes = [POINTER, POINTER, NUMBER, POINTER, POINTER]
-    return found
+    compiled.train.argtypes = [POINTER, *batches, *options, ctypes.POINTER(ctypes.c_double)]
+    compiled.logits.argtypes = [POINTER, POINTER, NUMBER, POINTER, POINTER]
+    return compiled
 
 
 def mini_batches(
@@ -69,9 +69,9 @@ def mini_batches(
     check_range("rows", rows, 0, n - 1)
     check_range("labels", labels[rows], 0, classes - 1)
     if not len(sizes) or int(sizes.sum()) != len(rows):
-        found = f"{len(sizes)} with sum {int(sizes.sum())}"
-        raise ValueError(f"sizes: found {found}, allowed is the sum {len(rows)}")
-    return [*(one.data_ptr() for one in (images, labels, rows, sizes)), len(sizes)]
+        lengths = f"{len(sizes)} with sum {int(sizes.sum())}"
+        raise ValueError(f"sizes: found {lengths}, allowed is the sum {len(rows)}")
+    return [*(tensor.data_ptr() for tensor in (images, labels, rows, sizes)), len(sizes)]
 
 
 LAYERS = 17  # as many as the C structure has room for
@@ -125,9 +125,9 @@ def train_mlp(
     """
     structure = _mlp_struct(net)
     others: Tensors = {"weights": (weights, (net.size,), torch.float32)}
-    given = mini_batches(images, labels, rows, sizes, net.widths[-1], others)
+    batches = mini_batches(images, labels, rows, sizes, net.widths[-1], others)
     loss = ctypes.c_double()
-    if _mlp_functions().train(ctypes.byref(structure), *given, weights.data_ptr(), rate, loss):
+    if _mlp_functions().train(ctypes.byref(structure), *batches, weights.data_ptr(), rate, loss):
         raise MemoryError("the dense layers found too little memory for a mini-batch")
     return loss.value
 
@@ -248,13 +248,13 @@ def train_small(
         others["start"] = (start, d, torch.float32)
     if uniforms is not None:
         others["uniforms"] = (uniforms, (len(sizes), net.size), torch.float32)
-    given = mini_batches(images, labels, rows, sizes, net.classes, others)
+    batches = mini_batches(images, labels, rows, sizes, net.classes, others)
     if steps_before < 0:
         raise ValueError(f"steps_before: found {steps_before}, allowed is 0 or more")
     loss = ctypes.c_double()
     failed = _functions().train(
         ctypes.byref(_struct(net)),
-        *given,
+        *batches,
         weights.data_ptr(),
         first_moment.data_ptr(),
         second_moment.data_ptr(),

@@ -28,7 +28,7 @@ HOW = (
 
 def table4_examples(results, declared, name):
     """Return a line for every data set and relation; what is counted is what is done."""
-    found, shown = [], []
+    cells, lines = [], []
     for label, (sigma, trained) in NOISE.items():
         plan = {"sampling_rate": 1, "noise_multiplier": sigma, "delta": DELTA, "accountant": "pld"}
         epsilon = plans.epsilon(**plan, rounds=trained).epsilon
@@ -44,7 +44,7 @@ def table4_examples(results, declared, name):
             ):
                 status = {"kind": "guarantee", "epsilon_status": "guarantee"} if heading == "ε" else {}
                 key = {"row": label, "column": column, "accountant": "pld", "delta": DELTA}
-                found.append(key | {"quantity": quantity, "value": value} | status)
+                cells.append(key | {"quantity": quantity, "value": value} | status)
                 line[f"{column.capitalize()} {heading}"] = text
-        shown.append(line)
-    return PrintedTable(name, full_title(declared), tidy(name, COLUMNS, found), pd.DataFrame(shown), [HOW])
+        lines.append(line)
+    return PrintedTable(name, full_title(declared), tidy(name, COLUMNS, cells), pd.DataFrame(lines), [HOW])
