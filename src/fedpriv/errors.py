@@ -1,5 +1,6 @@
-"""What ends a program and is no failure of it: wrong input of the user's, or a signal."""
+"""What ends a program and is no failure of it: wrong input of the user's, a signal, or a full disk."""
 
+import errno
 import signal
 from collections.abc import Iterable
 from difflib import get_close_matches
@@ -27,6 +28,13 @@ class Stopped(BaseException):
         name = signal.Signals(number).name
         super().__init__(visible(f"{done}; stopped by {name}, the same command goes on"))
         self.code = 128 + number
+
+
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # a disk, a quota, the limit of a process
+
+
+class NoRoom(OSError):
+    """A full disk, or a full quota."""
 
 
 def require_known(where: str, words: Iterable[object], allowed: Iterable[object], listing: str = "") -> None:

@@ -33,9 +33,8 @@ from fedpriv.cli.options import (
     take_only,
 )
 from fedpriv.cli.table import NOTHING, Table, statement_table
-from fedpriv.errors import BadInput, Stopped, match_name, short_repr
+from fedpriv.errors import FULL, BadInput, NoRoom, Stopped, match_name, short_repr
 from fedpriv.progress import print_stderr
-from fedpriv.store.files import FULL, NoRoom
 
 Verbs = Mapping[str, tuple[Callable[..., None], str]]  # a function and an example by name
 

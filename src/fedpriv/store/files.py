@@ -5,7 +5,6 @@ format that keeps a text of its writer's choice can carry one: parquet and safet
 JSON in a key.
 """
 
-import errno
 import hashlib
 import json
 import mmap
@@ -20,6 +19,8 @@ from tempfile import TemporaryFile
 from typing import Any
 
 from safetensors import SafetensorError
+
+from fedpriv.errors import FULL, NoRoom
 
 
 @contextmanager
@@ -46,11 +47,6 @@ def writing(path: Path) -> Generator[Path]:
 
 
 ROOM = 1 << 20  # bytes, more than most runs leave
-FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # a disk, a quota, the limit of a process
-
-
-class NoRoom(OSError):
-    """A full disk, or a full quota."""
 
 
 def existing_folder(folder: Path) -> Path:
