@@ -1,4 +1,4 @@
-"""What ends a program and is no failure of it: wrong input of the user's, a signal, or a full disk."""
+"""What ends a program and is no failure of it: wrong input of the user's, or a signal."""
 
 import errno
 import signal
@@ -9,6 +9,7 @@ from reprlib import Repr
 from fedpriv.progress import visible
 
 FEW = 12  # names that a message lists
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # a disk, a quota, the limit of a process
 
 
 class BadInput(ValueError):
@@ -28,13 +29,6 @@ class Stopped(BaseException):
         name = signal.Signals(number).name
         super().__init__(visible(f"{done}; stopped by {name}, the same command goes on"))
         self.code = 128 + number
-
-
-FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # a disk, a quota, the limit of a process
-
-
-class NoRoom(OSError):
-    """A full disk, or a full quota."""
 
 
 def require_known(where: str, words: Iterable[object], allowed: Iterable[object], listing: str = "") -> None:

@@ -7,6 +7,7 @@ import pytest
 from support.tiny import RUN, contents, patch
 
 from fedpriv import doctor
+from fedpriv.store.files import NoRoom
 
 
 def test_a_run_is_trained_once_and_then_found(fedpriv, here):
@@ -135,17 +136,25 @@ def test_what_fails_is_one_line_and_exit_code_1(fedpriv, monkeypatch):
         fedpriv("doctor", "--debug")
 
 
-@pytest.mark.parametrize("of_arrow", [False, True])
-def test_a_full_disk_is_one_line_that_says_what_to_do(of_arrow, fedpriv, monkeypatch):
-    text = "No space left on device"
-    error = OSError(f"I/O error: {text} (os error) (errno 28)") if of_arrow else OSError(errno.ENOSPC, text)
+TEXT = "No space left on device"
+FULL = {
+    "plain": OSError(errno.ENOSPC, TEXT),
+    "with its path": OSError(f"results/x: {OSError(errno.ENOSPC, TEXT)}"),
+    "Arrow's": OSError(f"I/O error: {TEXT} (os error) (errno 28)"),
+    "safetensors'": OSError(f"results/x: Error while serializing: I/O error: {TEXT} (os error 28)"),
+    "before training": NoRoom(f"results/x: no room ({OSError(errno.ENOSPC, TEXT)}); it was not trained"),
+}
+
+
+@pytest.mark.parametrize("error", FULL.values(), ids=FULL)
+def test_a_full_disk_is_one_line_that_says_what_to_do(error, fedpriv, monkeypatch):
 
     def fail(*_):
         raise error
 
     monkeypatch.setattr(doctor, "diagnose", fail)
     code, _, (line,) = fedpriv("doctor")
-    assert code == 1 and text in line and line.endswith("make room; the same command starts anew")
+    assert code == 1 and TEXT in line and line.endswith("make room; the same command starts anew")
 
 
 def test_a_key_that_is_set_makes_a_result_of_its_own_that_is_compared_by_seed(fedpriv, here):

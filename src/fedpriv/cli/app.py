@@ -6,7 +6,7 @@ the calculators start without torch.
 
 from __future__ import annotations
 
-import errno
+import re
 import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -33,7 +33,7 @@ from fedpriv.cli.options import (
     take_only,
 )
 from fedpriv.cli.table import NOTHING, Table, statement_table
-from fedpriv.errors import FULL, BadInput, NoRoom, Stopped, match_name, short_repr
+from fedpriv.errors import FULL, BadInput, Stopped, match_name, short_repr
 from fedpriv.progress import print_stderr
 
 Verbs = Mapping[str, tuple[Callable[..., None], str]]  # a function and an example by name
@@ -111,6 +111,8 @@ def options(
 
 
 INTERRUPTED = 130
+# In the text of an error: where it has got a path, or is Arrow's or safetensors', its number is nowhere else.
+NO_ROOM = re.compile(rf"(errno|os error) ({'|'.join(map(str, FULL))})\b", re.IGNORECASE)
 # What an interrupted verb does with what it had done before.
 AGAIN = {"run": "goes on from the last saved round", "fetch": "goes on with what it has not fetched yet"}
 
@@ -162,8 +164,7 @@ def explain(error: Exception, verb: str = "") -> tuple[list[str], int]:
             ending = f"; found {short_repr(cause.errors()[0]['input'])}"
         message = f"{error.format_message().rstrip('.')}{ending}"
         return [f"{message}{'' if message.endswith('?') else '.'} See: {see}"], error.exit_code
-    arrow = f"errno {errno.ENOSPC}" in str(error)  # its errors have the number in their text alone
-    if isinstance(error, NoRoom) or (isinstance(error, OSError) and (error.errno in FULL or arrow)):
+    if isinstance(error, OSError) and NO_ROOM.search(str(error)):
         return [f"{error}: make room; the same command {AGAIN.get(verb, 'starts anew')}"], 1
     return [f"{type(error).__name__}: {error} (--debug for the traceback)"], 1
 

@@ -20,7 +20,7 @@ from typing import Any
 
 from safetensors import SafetensorError
 
-from fedpriv.errors import FULL, NoRoom
+from fedpriv.errors import FULL
 
 
 @contextmanager
@@ -47,6 +47,10 @@ def writing(path: Path) -> Generator[Path]:
 
 
 ROOM = 1 << 20  # bytes, more than most runs leave
+
+
+class NoRoom(OSError):
+    """A full disk, or a full quota."""
 
 
 def existing_folder(folder: Path) -> Path:

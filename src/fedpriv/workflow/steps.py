@@ -21,10 +21,10 @@ from fedpriv.config.jobs import (
     report_files,
 )
 from fedpriv.config.plan import Plan, RunKey, arrays_id, make_plan
-from fedpriv.errors import BadInput, NoRoom, require_known
+from fedpriv.errors import BadInput, require_known
 from fedpriv.paper.paper import merge, read_yaml
 from fedpriv.progress import announce_each, count_each, say
-from fedpriv.store.files import require_room
+from fedpriv.store.files import NoRoom, require_room
 from fedpriv.store.summary import SUMMARY, glance_at
 
 PAPERS = Path("config/papers")
