@@ -41,7 +41,6 @@ def find(curves: list[Curve], **labels: str) -> Curve:
 # --- one upper bound --------------------------------------------------------------------------------------
 
 
-@settings(deadline=None)
 @given(st.lists(st.floats(-3, 3), min_size=3, max_size=40), st.floats(1e-9, 0.2))
 def test_the_bound_is_the_students_t_bound_on_the_mean_of_the_exponentials(
     logs: list[float], failure: float
@@ -169,7 +168,7 @@ def test_hoelder_is_the_moments_accountant_at_the_largest_distance_seen() -> Non
 # --- whole curves -----------------------------------------------------------------------------------------
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(
     rate=st.floats(0.01, 1),
     multiplier=st.floats(0.8, 20),
@@ -204,7 +203,7 @@ def many_scales(multiplier: float, spread: float, seed: int = 0) -> np.ndarray:
     return (np.minimum(2.0, np.exp(logs)) / multiplier) ** 2 / 2
 
 
-@settings(deadline=None, max_examples=10)
+@settings(max_examples=10)
 @given(st.floats(1e-4, 1), st.floats(0.5, 20), st.floats(0.01, 3), st.integers(0, 100))
 def test_chords_bound_whatever_the_rate_the_noise_and_the_spread(
     rate: float, multiplier: float, spread: float, seed: int

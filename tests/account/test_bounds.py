@@ -64,7 +64,7 @@ def gaussian(mu: float, delta: float) -> float:
     return brentq(excess, 0, mu**2 + 50 * mu, xtol=1e-14) if excess(0) > 0 else 0.0
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(plan=PLANS)
 @example(plan={"sampling_rate": 1e-9, "noise_multiplier": 1.0, "rounds": 10**18, "delta": 1e-5})
 def test_no_guarantee_lies_below_what_an_attacker_reaches(plan: dict[str, Any]) -> None:
@@ -72,7 +72,7 @@ def test_no_guarantee_lies_below_what_an_attacker_reaches(plan: dict[str, Any]) 
         assert reached(**plan) <= epsilon(**plan) < math.inf
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(
     noise=powers_of_ten(math.log10(0.05), 4),
     rounds=powers_of_ten(0, 18).map(int),
@@ -85,7 +85,7 @@ def test_whole_gaussians_cost_no_less_than_the_closed_form(noise: float, rounds:
         assert found >= exact * (1 - 1e-9)
 
 
-@settings(deadline=None, max_examples=15)
+@settings(max_examples=15)
 @given(plan=PLANS, factor=st.floats(1.05, 5))
 def test_more_rounds_or_clients_and_less_noise_never_cost_less(plan: dict[str, Any], factor: float) -> None:
     more = {
@@ -101,7 +101,7 @@ def test_more_rounds_or_clients_and_less_noise_never_cost_less(plan: dict[str, A
 # --- what they are made of ---------------------------------------------------------------------------------
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(
     rate=st.one_of(powers_of_ten(-150, 0), powers_of_ten(-15, -1).map(lambda rest: 1 - rest)),
     multiplier=powers_of_ten(-1.3, 4),
@@ -121,7 +121,7 @@ def test_log_moments_have_all_their_digits_and_are_rounded_up(
         assert exact <= found <= exact * (1 + 1e-9) or found == exact == 0 or exact < 1e-300
 
 
-@settings(deadline=None, max_examples=15)
+@settings(max_examples=15)
 @given(share=st.floats(1e-6, 0.999), multiplier=powers_of_ten(-1, 4.5), order=st.integers(2, 24))
 def test_divergences_without_replacement_have_all_their_digits_and_are_rounded_up(
     share: float, multiplier: float, order: int
@@ -142,7 +142,7 @@ def test_divergences_without_replacement_have_all_their_digits_and_are_rounded_u
         assert exact <= mpmath.mpf(float(found)) <= exact * (1 + 1e-10)
 
 
-@settings(deadline=None, max_examples=15)
+@settings(max_examples=15)
 @given(rate=powers_of_ten(-4, -0.05), multiplier=st.floats(0.7, 20), order=st.floats(1.1, 10.9))
 @example(rate=1e-4, multiplier=11.0, order=1.125)
 def test_divergences_of_fractional_orders_lie_above_the_integral_and_below_the_next(
@@ -163,7 +163,7 @@ def test_divergences_of_fractional_orders_lie_above_the_integral_and_below_the_n
 
 
 @pytest.mark.parametrize("added", [False, True])
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(rate=powers_of_ten(-12, 0), multiplier=powers_of_ten(-0.5, 3), share=st.floats(0.01, 0.9))
 def test_the_divergence_of_one_release_is_that_of_its_densities(
     added: bool, rate: float, multiplier: float, share: float
@@ -183,7 +183,7 @@ def test_the_divergence_of_one_release_is_that_of_its_densities(
 
 
 @pytest.mark.parametrize("added", [False, True])
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(rate=powers_of_ten(-6, 0), multiplier=powers_of_ten(-0.5, 2), cells=st.integers(10, 5_000))
 def test_the_log_moments_that_bound_tails_are_rounded_up(
     added: bool, rate: float, multiplier: float, cells: int

@@ -145,7 +145,7 @@ def cohorts(draw):
 
 
 @given(cohorts(), st.floats(0.5, 20), st.integers(1, 30))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_what_a_client_moves_a_weighted_mean_of_flower_is_counted_whoever_does_not_reply(
     cohort, noise, rounds
 ):

@@ -15,7 +15,7 @@ PLAN = {"sampling_rate": 0.05, "rounds": 10, "delta": 1e-5}
 each_accountant = pytest.mark.parametrize("accountant", plans.planners("gaussian"))
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(
     accountant=st.sampled_from(plans.planners("gaussian")),
     epsilon=st.floats(0.5, 20),

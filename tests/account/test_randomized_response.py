@@ -37,7 +37,7 @@ def test_every_reading_has_its_published_epsilon(row: tuple[float, ...]) -> None
         assert found[name].epsilon == pytest.approx(epsilon, rel=tolerance), name
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(st.floats(0.01, 0.45), st.integers(1, 200), st.floats(1e-8, 1e-2))
 def test_the_exact_epsilon_solves_the_hockey_stick_divergence(gamma: float, bits: int, delta: float) -> None:
     epsilon = randomized_response.exact_epsilon(gamma, bits, delta)
@@ -48,7 +48,7 @@ def test_the_exact_epsilon_solves_the_hockey_stick_divergence(gamma: float, bits
     )
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(st.floats(0.001, 0.45), st.integers(1, 200), st.floats(1e-8, 1e-2))
 def test_the_readings_of_one_bit_are_ordered_from_exact_to_the_theorem(
     gamma: float, rounds: int, delta: float
@@ -78,7 +78,7 @@ def test_a_value_out_of_range_is_named(values: tuple, named: str) -> None:
         randomized_response.epsilons(*values)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(st.floats(-30, -0.31), st.floats(-6, 2))
 def test_a_divergence_has_all_its_digits_however_fair_the_coin(exponent: float, offset: float) -> None:
     gamma, order = 10.0**exponent, 1 + 10.0**offset
@@ -89,7 +89,7 @@ def test_a_divergence_has_all_its_digits_however_fair_the_coin(exponent: float, 
         assert exact <= mpmath.mpf(float(randomized_response.divergence(gamma, order))) <= exact * (1 + 1e-11)
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(st.floats(-12, -0.31), st.floats(-6, 2), st.integers(2, 40))
 def test_the_divergence_of_a_sum_lies_above_the_exact_one(
     exponent: float, offset: float, clients: int

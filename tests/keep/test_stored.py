@@ -32,7 +32,7 @@ def sampled(rounds):
     return st.fixed_dictionaries({"remove_sum": wide | wide.map(np.float32), "panel_remove_sum": wide})
 
 
-@settings(max_examples=15, deadline=None, database=None)
+@settings(max_examples=15, database=None)
 @given(st.data())
 def test_what_is_stored_has_the_bits_and_the_epsilons_of_the_run(run, tmp_path_factory, data):
     run = run._replace(distances=data.draw(sampled(len(run.trace))))

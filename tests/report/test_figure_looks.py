@@ -115,7 +115,7 @@ def test_what_nobody_has_declared_is_drawn_in_what_is_left():
 POINTS = st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=1, max_size=3)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(POINTS, st.lists(st.floats(0.1, 0.9), max_size=2))
 @example([(0.0, 0.25), (0.0, 0.0), (0.0, 0.0)], [])
 @example([(0.0, 0.25), (0.0, 0.0), (0.03125, 0.0)], [])

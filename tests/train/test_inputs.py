@@ -2,7 +2,7 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fedpriv.config.plan import arrays_id, partition_id, wrong_dataset
@@ -41,7 +41,6 @@ def copied(copies):
     return Arrays(x, group % 5, x[:2], group[:2] % 5, classes=5, group=group)
 
 
-@settings(deadline=None)
 @given(law=st.sampled_from(LAWS), copies=st.integers(1, 4), seed=st.integers(0, 99))
 def test_no_image_has_copies_at_two_clients(law, copies, seed):
     found = copied(copies)
