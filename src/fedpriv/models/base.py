@@ -29,10 +29,11 @@ Engine = tuple[Any, ...]  # a unit of the package `fedpriv-engines`, and its arg
 Handling = Literal["protected", "clear", "kept"]
 
 
-def initial_weights(shapes: Shapes, rng: np.random.Generator) -> torch.Tensor:
+def initial_weights(shapes: Shapes, rng: np.random.Generator, zero: str = "") -> torch.Tensor:
     """Return the weights before training, `[d]`, float32, on CPU.
 
     Weights are He-initialised (normal, variance 2 / fan-in), biases zero; a normalisation changes nothing.
+    The weight named `zero` is zero, and every other one what it would have been.
     """
     import torch
 
@@ -45,6 +46,8 @@ def initial_weights(shapes: Shapes, rng: np.random.Generator) -> torch.Tensor:
             tensor.fill_(1.0)
         elif name.endswith("weight"):
             tensor.copy_(math.sqrt(2.0 / math.prod(shape[1:])) * Noise(rng).like(tensor))
+        if name == zero:
+            tensor.zero_()
         tensors.append(tensor.flatten())
     return torch.cat(tensors)
 

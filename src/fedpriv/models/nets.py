@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from pydantic import Field
 
 from fedpriv.errors import BadInput
-from fedpriv.frozen import Positive, Real, Thousands
+from fedpriv.frozen import Positive, Real, Thousands, unless
 from fedpriv.models.base import (
     GREY,
     Engine,
@@ -23,13 +23,18 @@ from fedpriv.models.base import (
     Normalised,
     Params,
     Shapes,
+    initial_weights,
     pooled_twice,
 )
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    import numpy as np
     import torch
+
+# How the last layer begins. With zeros every class is equally likely at first, and no gradient is long.
+LastLayer = Literal["random", "zero"]
 
 
 class Mlp(Model):
@@ -70,6 +75,13 @@ class Cnn(Model):
     """Pixels in a row of a convolution."""
     activation: Literal["relu", "tanh"] = "relu"
     """After every layer but the last."""
+    last_layer: LastLayer = unless("random")
+    """Weights of the last layer before training: random as all others, or zero."""
+
+    def initial(self, classes: int, example: Example, rng: np.random.Generator) -> torch.Tensor:
+        shapes = self.shapes(classes, example)
+        last = f"dense{len(self.widths) - 1}.weight"
+        return initial_weights(shapes, rng, zero=last if self.last_layer == "zero" else "")
 
     def shapes(self, classes: int, example: Example = GREY) -> dict[str, tuple[int, ...]]:
         first, second, *dense = self.widths
@@ -205,6 +217,12 @@ class Resnet50Head(LinearHead):
     """EfficientNet-Lite0, its ImageNet weights from a package; ResNet-50, torchvision's, a download; or
     ResNet-50, seeded random ones.
     """
+    last_layer: LastLayer = unless("random")
+    """Weights of the head before training: random, or zero."""
+
+    def initial(self, classes: int, example: Example, rng: np.random.Generator) -> torch.Tensor:
+        zero = "head.weight" if self.last_layer == "zero" else ""
+        return initial_weights(self.shapes(classes, example), rng, zero)
 
     @property
     def features(self) -> str:
