@@ -101,6 +101,7 @@ class Cell(NamedTuple):
     published_std: float | None = None
     free: tuple[str, ...] = ()  # the units whose ε is 0, for the run saw no private data
     metric: str = "accuracy"  # what is published
+    not_judged: str = ""  # why the published number decides nothing
 
     @property
     def budgets(self) -> list[tuple[EpsilonSelector, float]]:
@@ -187,6 +188,8 @@ class Row(Frozen):
     """The row's run without privacy."""
     own_baseline: bool = False
     """Whether another network than the paper's ran: accuracies are then held against its own baseline."""
+    not_judged: str = ""
+    """Why its published numbers decide nothing, if they do: `unverified`, or `its size was not searched`."""
     free: bool = False
     """Whether its runs learn from public data alone: they are read at their last round, and their ε is 0."""
     run: str = ""
@@ -277,7 +280,8 @@ class AccuracyTable(TableSpec):
     def cell(self, row: Row, name: str) -> Cell:
         """Return the cell of column `name`."""
         if name == BASELINE and row.baseline:
-            return Cell(row.baseline.run, published=row.baseline.value, metric=self.metric)
+            own = row.baseline
+            return Cell(own.run, published=own.value, metric=self.metric, not_judged=row.not_judged)
         column, printed = self.columns[name], row.published.get(name)
         budgets: dict[str, Any] = {**row.budgets, "": row.published.get(column.within or name)}
         within = tuple(
@@ -287,7 +291,9 @@ class AccuracyTable(TableSpec):
         run, free = row.runs.get(name, row.run), tuple(column.by_unit()) if row.free else ()
         if not printed:
             return Cell(run, within, free=free)
-        return Cell(run, within, printed.value, printed.round, printed.std, free, self.metric)
+        return Cell(
+            run, within, printed.value, printed.round, printed.std, free, self.metric, row.not_judged
+        )
 
     def runs(self) -> Iterator[str]:
         for row in self.rows:

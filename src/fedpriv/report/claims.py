@@ -125,7 +125,8 @@ def outcome(results: Results, claim: Claim, case: Case) -> Outcome:
         [(call, cells[name]) for call in parts(tree) if isinstance(call, Call) for name in call.of(*READ)]
         for tree, cells in ((left, case.left), (right, case.right))
     ]
-    if why := not_compared(results, claim, [*sides[0], *sides[1]]):
+    named = {*case.left.values(), *case.right.values()}
+    if why := not_compared(results, claim, [*sides[0], *sides[1]], named):
         return Outcome(case.name, None, *why)
     number = value(left, results, {**case.left, **case.numbers})
     threshold = value(right, results, {**case.right, **case.numbers})
@@ -137,11 +138,14 @@ def outcome(results: Results, claim: Claim, case: Case) -> Outcome:
     return Outcome(case.name, margins, compared.words + doubt, instead, compared.seeds)
 
 
-def not_compared(results: Results, claim: Claim, read: Reads) -> tuple[str, str] | None:
+def not_compared(
+    results: Results, claim: Claim, read: Reads, named: Iterable[Cell]
+) -> tuple[str, str] | None:
     """Reason why nothing is compared, and the words in place of a decision; else None.
 
     Not run is what lacks a run, or the ε of a run, that it reads; not judged a number of data that stand in
-    for the paper's; undecided what has diverged.
+    for the paper's, and what the paper claims of cells whose published numbers decide nothing; undecided what
+    has diverged.
     """
     runs = [cell.run for _, cell in read]
     if not all(map(results.has, runs)):
@@ -154,6 +158,9 @@ def not_compared(results: Results, claim: Claim, read: Reads) -> tuple[str, str]
     others = substitutes(rows_of(results.runs, *runs))
     if others and any(call.about != ACCOUNT for call in claim.calls):
         return f"{NOT_RUN if claim.printed else NOT_JUDGED}, {', '.join(others)}", numbers.SUBSTITUTE
+    whys = sorted({cell.not_judged for cell in named if cell.not_judged})
+    if whys and (claim.printed or not claim.ours):
+        return f"{NOT_JUDGED}, {whys[0]}", f"{NOT_JUDGED}: {whys[0]}"
     if gone := [run for run in runs if len(divergence_rounds(results, run))]:
         return f"{gone[0]} diverged", UNDECIDED
     return None
@@ -203,7 +210,8 @@ OUTCOMES = {
     PARTLY: "some cells hold and some fail",
     NOT_REPRODUCED: "every cell that decides fails, and at least one does (what is one statement: one fails)",
     UNDECIDED: "cells were run, and none decides",
-    NOT_JUDGED: "substitute data, or a run that the preset has cut, decide nothing about the paper",
+    NOT_JUDGED: "substitute data, a run that the preset has cut, a published number that nobody has verified and "
+    "a size that was not searched decide nothing about the paper",
     NOT_RUN: "no cell was run",
 }
 SOUNDNESS = {UNSOUND: "what was observed is true, what is made of it does not follow; the reason is given"}
@@ -356,7 +364,8 @@ def papers_cells(paper: Path) -> pd.DataFrame:
 def accuracies_text(papers: Iterable[str], folder: Path) -> str:
     """Return in a sentence how the published numbers of papers came out; empty where no paper has any."""
     finished = [folder / name for name in papers if (folder / name / "claims.csv").is_file()]
-    verdicts = [verdict for path in finished for verdict in papers_cells(path).get("verdict", ())]
+    every = [verdict for path in finished for verdict in papers_cells(path).get("verdict", ())]
+    verdicts = [verdict for verdict in every if verdict != numbers.UNVERIFIED]  # as good as not published
     return f"{len(verdicts)} published numbers: {numbers.verdict_counts(verdicts)}." if verdicts else ""
 
 

@@ -214,6 +214,7 @@ def is_unstable(status: object) -> bool:
 HOLDS, FAILS, UNDECIDED = "holds", "fails", "undecided"
 NOT_RUN, NOT_JUDGED = "not run", "not judged"
 SUBSTITUTE, CUT = f"{NOT_JUDGED}: substitute data", f"{NOT_JUDGED}: cut by the preset"
+UNVERIFIED = f"{NOT_JUDGED}: unverified"  # a published number that nobody has read in the paper
 ONE_SEED = "one seed"
 ANOTHER_NETWORK = "another network"  # of a baseline that others are held against
 REACHED = {HOLDS: "reached", FAILS: "not reached", UNDECIDED: UNDECIDED}  # of a published number
@@ -259,14 +260,15 @@ def verdict_alone(verdict: str) -> str:
 
 def verdict_counts(verdicts: Iterable[str]) -> str:
     """Return the counts of the published numbers that are reached, and of the others by verdict."""
-    words = {
-        ANOTHER_NETWORK: "baselines of another network",
-        SUBSTITUTE: "not judged (substitute data)",
-        CUT: "not judged (cut by the preset)",
-    }
-    counts = Counter(words.get(verdict) or verdict_alone(verdict) for verdict in verdicts)
-    order = (*REACHED.values(), UNSTABLE, *words.values(), NOT_RUN)
-    return ", ".join(f"{counts[word]} {word}" for word in dict.fromkeys((*order, *counts)) if counts[word])
+    baselines = "baselines of another network"
+    counts = Counter[str]()
+    for verdict in verdicts:
+        alone, why = verdict_alone(verdict), verdict.partition(": ")[2]
+        known = {ANOTHER_NETWORK: baselines, NOT_JUDGED: f"{NOT_JUDGED} ({why})"}
+        counts[known.get(alone, alone)] += 1
+    unjudged = sorted(word for word in counts if word.startswith(NOT_JUDGED))
+    order = dict.fromkeys((*REACHED.values(), UNSTABLE, baselines, *unjudged, NOT_RUN, *counts))
+    return ", ".join(f"{counts[word]} {word}" for word in order if counts[word])
 
 
 def decision_of_margins(margins: np.ndarray) -> str:

@@ -154,7 +154,8 @@ def compared_cells(papers: Mapping[str, Paper], folder: Path) -> dict[str, pd.Da
             declared = accuracy_tables(paper.tables)[str(table)]
             rows = {str(row.key): row.label or f"{row.clients:,}" for row in declared.rows}
             named = {"row": cells["row"].map(rows), "column": cells["column"].map(declared.labels)}
-            tables[declared.theirs.partition(",")[0]] = cells.assign(**named)
+            marks = sorted({row.not_judged for row in declared.rows if row.not_judged})
+            tables["; ".join([declared.theirs.partition(",")[0], *marks])] = cells.assign(**named)
     return tables
 
 

@@ -26,6 +26,7 @@ from fedpriv.report.notes import (
 )
 from fedpriv.report.numbers import (
     ANOTHER_NETWORK,
+    NOT_JUDGED,
     CUT,
     MEANT,
     NOT_RUN,
@@ -201,6 +202,8 @@ def cell_verdict(declared: AccuracyTable, ours: ReadCell, baseline: ReadCell | N
     for place in (ours, *baselines):
         if place.why:
             return place.why
+    if ours.cell.not_judged:
+        return f"{NOT_JUDGED}: {ours.cell.not_judged}"
     if ours.facts["substitute_for"]:
         return SUBSTITUTE
     if any(place.facts["cut"] for place in (ours, *baselines)):
