@@ -51,6 +51,7 @@ SIGNATURES = {
     ),
     **dict.fromkeys(("upload_noise_std", "broadcast_noise_std"), OF_RUN),
     "abs": Signature((), (VALUE,)),
+    "attacker": Signature((), (VALUE,)),
 }
 
 NEEDS = {ACCOUNTANT: "accountant", NUMBER: "within"}  # what a column of a table says of an argument

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from fedpriv.account.statement import attacker_accuracy
 from fedpriv.errors import BadInput
 from fedpriv.paper.arithmetic import Call, call_of, parts, pieces, runs_in
 from fedpriv.paper.claims import Case, Claim
@@ -52,8 +53,16 @@ def percents(*samples: Sample) -> str:
     return words + " %" * words[-1].isdigit()
 
 
-# What is made of the accuracies of some cells, or of a difference.
-COMBINED: dict[str, Callable[..., Sample]] = dict(lead=lead, rise=rise, abs=Sample.__abs__)
+def attacker(epsilon: Sample) -> Sample:
+    """Share of right guesses that an ε allows an attacker with a flat prior (BDP eq. 1)."""
+    shares = attacker_accuracy(epsilon.values)
+    return Sample(shares, f"{100 * np.ravel(shares)[0]:.6g} %")
+
+
+# What is made of the accuracies of some cells, of a difference, or of an ε.
+COMBINED: dict[str, Callable[..., Sample]] = dict(
+    lead=lead, rise=rise, abs=Sample.__abs__, attacker=attacker
+)
 OPERATORS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv}
 
 
