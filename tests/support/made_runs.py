@@ -126,7 +126,7 @@ def write_run(
     violation: str = "",
     drawn: float | None = None,
     facts: Mapping[str, Any] | None = None,
-    config: Mapping[str, Mapping[str, Any]] | None = None,
+    config: Mapping[str, Any] | None = None,
 ) -> Path:
     """Write a finished, accounted run whose accuracy, every second round, rises to `final` + seed/1000.
 
@@ -193,7 +193,11 @@ def write_run(
         "run": run,
         "seed": seed,
         "results_version": 2,
-        "config": said | {name: {**said.get(name, {}), **values} for name, values in (config or {}).items()},
+        "config": said
+        | {
+            name: {**said.get(name, {}), **values} if isinstance(values, Mapping) else values
+            for name, values in (config or {}).items()
+        },
         "rounds": ROUNDS,
         "rounds_wanted": ROUNDS,
         "test_accuracy": float(trace["test_accuracy"].iloc[-1]),
