@@ -15,9 +15,19 @@ from hypothesis import strategies as st
 from scipy.special import ndtr
 from support.small_federation import Federation, Outcomes
 
-from fedpriv.account import affordable_rounds, calibrate, epsilon, ledger, loss, plans, pld, statements
+from fedpriv.account import (
+    Deltas,
+    affordable_rounds,
+    calibrate,
+    epsilon,
+    ledger,
+    loss,
+    plans,
+    pld,
+    statements,
+)
 from fedpriv.account.views import planned_mechanism
-from fedpriv.audit.traces import pair_epsilon
+from fedpriv.audit.traces import audit_trace, pair_epsilon
 from fedpriv.errors import BadInput
 
 FIXED = {"accountant": "pld", "sampling_law": "fixed"}
@@ -177,6 +187,15 @@ def test_the_sizes_of_poisson_cohorts_that_are_seen_are_counted_by_losses_too():
     sized = {one.accountant: one for one in statements(ledger(trace, 1e-3)) if one.accounting == "sized"}
     assert {*sized} == {"rdp", "pld"} and sized["pld"].epsilon < 0.6 * sized["rdp"].epsilon
     assert sized["pld"].epsilon == pytest.approx(last(rows([(n, 100) for n in drawn], 3.0), 1e-3), rel=1e-9)
+
+
+@pytest.mark.parametrize(("rate", "noise", "rounds", "delta"), SETTINGS[:3])
+def test_the_audit_of_a_trace_has_a_lower_bound_near_beneath_each_row(rate, noise, rounds, delta):
+    trace = rows([(round(100 * rate), 100)], noise).assign(releases=rounds)
+    found = {one.about: one for one in audit_trace(trace, Deltas(delta=delta))}
+    least = found["client (pld 2C)"]
+    assert 0.85 * least.epsilon <= least.lower_bound <= least.epsilon
+    assert found["client (rdp 2C)"].lower_bound == least.lower_bound
 
 
 def test_at_a_large_delta_a_client_who_is_replaced_in_poisson_samples_costs_what_opposites_cost():

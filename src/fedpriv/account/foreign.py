@@ -99,7 +99,7 @@ def from_opacus(
     return kept.assign(sampling_law="spaced", **turns, rounds_apart=1)
 
 
-def _history(history: Iterable[Iterable[float]] | Mapping[str, Any]) -> list[tuple[float, float, int]]:
+def _history(history: Any) -> list[tuple[float, float, int]]:
     """Return the rows of a history as numbers of Python; BadInput names what is none."""
     rows = history.get("history") if isinstance(history, Mapping) else history
     found, read = rows, []
