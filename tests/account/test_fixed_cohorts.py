@@ -234,3 +234,13 @@ def test_noise_is_calibrated_and_rounds_are_afforded_for_cohorts_of_a_fixed_size
 def test_a_law_that_an_accountant_does_not_count_is_refused_with_those_that_do(told, line):
     with pytest.raises(BadInput, match=f"^sampling_law: {line}"):
         epsilon(sampling_rate=0.3, noise_multiplier=1.0, rounds=3, delta=1e-3, **FIXED | told)
+
+
+def test_of_a_count_beside_a_sum_with_noise_of_clients_a_bound_is_known_where_one_is_replaced():
+    beside = {"count_noise_multiplier": 5.0, "upload_l2": 1.0, "upload_noise_std": 0.5}
+    counted = statements(ledger(rows([(3, 10)] * 3, 2.0).assign(**beside), 1e-3))
+    found = [one for one in counted if one.accounting == "" and one.status == "guarantee"]
+    assert [(one.accountant, one.relation) for one in found] == [
+        ("rdp", "replace_one"),
+        ("pld", "replace_one"),
+    ]

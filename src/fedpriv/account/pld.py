@@ -319,13 +319,12 @@ def curves(view: View, delta: float) -> list[Curve]:
     sensitivity whose ε is beyond all use (`WIDEST`) is left out. Between the `evaluated` rounds a curve
     carries the value of the next one, which is larger: ε never falls from round to round.
     """
-    fixed = view.law == "fixed"
-    if view.law == "seen" or len(view.mechanisms) > (MOST_SIZES if fixed else MOST_MECHANISMS):
+    most = MOST_SIZES if view.law == "fixed" else MOST_MECHANISMS
+    if view.law == "seen" or len(view.mechanisms) > most:
         return []
     done = tuple(map(tuple, view.counts.cumsum(axis=0).tolist()))
     by_sensitivity: list[Curve] = []
-    # As in rdp.py: add/remove at 2C bounds replaced clients of Poisson samples.
-    for sensitivity in ("2C",) if fixed else view.relations:
+    for sensitivity in view.sensitivities:  # as in rdp.py: add/remove at 2C bounds replaced clients
         value = _epsilons(tuple(view.mechanisms), done, delta, sensitivity)
         if value is None:
             continue

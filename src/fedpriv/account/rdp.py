@@ -149,11 +149,10 @@ def curves(view: View, delta: float) -> list[Curve]:
 
     Divergences add up, so each mechanism is evaluated once.
     """
-    if view.law == "fixed":
-        return [view.curve(*epsilons(view, delta, "2C"), "rdp", "2C")]
     # See docs/accounting.md for why twice the sensitivity under add/remove bounds replaced clients.
     return [
-        view.curve(*epsilons(view, delta, sensitivity), "rdp", sensitivity) for sensitivity in view.relations
+        view.curve(*epsilons(view, delta, sensitivity), "rdp", sensitivity)
+        for sensitivity in view.sensitivities
     ]
 
 

@@ -66,6 +66,11 @@ class View(NamedTuple):
     # Columns `[T]` of the trace beyond what every trace has: of the mechanism, and of how often who comes.
     facts: Mapping[str, np.ndarray] = MappingProxyType({})
 
+    @property
+    def sensitivities(self) -> list[str]:
+        """Sensitivities at which a bound is known: of cohorts of a fixed size, of replaced units alone."""
+        return [one for one in self.relations if one == "2C" or self.law != "fixed"]
+
     def violation_at(self, sensitivity: str) -> str:
         """Return the assumption that fails of an ε of this view at `sensitivity`; empty if all hold."""
         return self.violation or ("" if sensitivity in self.certified else self.uncertified)
