@@ -260,14 +260,18 @@ SOME_LAMBDAS = moments.LAMBDAS[::8]
 
 
 def interval(
-    mechanisms: Sequence[Mechanism], times: Sequence[int], delta: float, sensitivity: str, cells: int
+    mechanisms: Sequence[Mechanism],
+    times: Sequence[int],
+    delta: float,
+    sensitivity: str,
+    cells: int,
+    lambdas: np.ndarray = moments.LAMBDAS,
 ) -> float:
-    """Return the interval that spreads `cells` over ε, whose scale the moments accountant tells.
+    """Return the interval that spreads `cells` over ε, whose scale the moments accountant tells at `lambdas`.
 
     It is larger where one release would need more than half of the cells that there may be, or all of them
     more than there may be, and smaller where a usual loss would be few intervals.
     """
-    lambdas = moments.LAMBDAS if len(mechanisms) <= MOST_MECHANISMS else SOME_LAMBDAS
     cost, widest = np.zeros(len(lambdas)), 0.0
     for mechanism, count in zip(mechanisms, times, strict=True):
         if mechanism.noise_multiplier > 0:
@@ -399,7 +403,8 @@ def _epsilons(
 ) -> np.ndarray | None:
     """Return ε after every round, in each of which so many releases were `done` of every mechanism."""
     many = len(mechanisms) > MOST_MECHANISMS
-    width = interval(mechanisms, done[-1], delta, sensitivity, SIZES_CELLS if many else CURVE_CELLS)
+    grid = (SIZES_CELLS, SOME_LAMBDAS) if many else (CURVE_CELLS, moments.LAMBDAS)
+    width = interval(mechanisms, done[-1], delta, sensitivity, *grid)
     if not width <= WIDEST:
         return None
     noisy = [release for release in mechanisms if release.noise_multiplier > 0]
