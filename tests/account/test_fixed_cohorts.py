@@ -60,7 +60,7 @@ def pair(rate: float, noise: float) -> tuple[np.ndarray, np.ndarray]:
     return seen(mixture, edges), seen(mixture._replace(mean=np.zeros(2)), edges)
 
 
-@pytest.mark.parametrize("noise", [0.4, 1.0, 3.0])
+@pytest.mark.parametrize("noise", [0.5, 2.0])
 @pytest.mark.parametrize(("clients", "size"), [(2, 1), (3, 1), (3, 2), (4, 2), (4, 3)])
 def test_no_neighbours_of_a_fixed_cohort_are_further_apart_at_any_epsilon(clients, size, noise):
     federation = Federation(clients, "fixed", 0.0, size, server_std=noise)
