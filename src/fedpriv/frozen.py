@@ -124,7 +124,7 @@ class RunPart(Frozen):
 
 
 # Raise it with every change of the accounting that makes another ledger: others are outdated.
-ACCOUNT_VERSION = 1
+ACCOUNT_VERSION = 2
 
 
 class Deltas(Frozen):

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm, t
 
-from fedpriv.account import bayesian, moments
+from fedpriv.account import bayesian, ledger, moments
 from fedpriv.account.bayesian import log_upper_bound, panel_costs, round_costs
 from fedpriv.account.check import checked_trace
 from fedpriv.account.moments import LAMBDAS, best, log_moment
@@ -222,3 +222,37 @@ def test_chords_bound_scales_of_any_size(high: float) -> None:
     with np.errstate(over="ignore"):
         read, true = bayesian.log_moments(0.1, scale)(scale), log_moment(0.1, np.sqrt(0.5 / scale))
     assert (read >= true * (1 - 1e-12) - 1e-13).all()
+
+
+FAR = 2.0
+
+
+@pytest.mark.parametrize(
+    ("distances", "fails"),
+    [
+        (np.full((6, 3), 0.5), True),
+        (np.zeros((6, 9)), True),
+        (np.full((6, 10), 0.5), False),  # so many that are equal say something
+        (np.full((6, 3), FAR), False),  # there is nothing to be added
+        (np.full((6, 2), 0.5), False),  # charged as the dearest client
+        (np.linspace(0.1, 1, 18).reshape(6, 3), False),
+    ],
+)
+def test_few_distances_that_are_all_equal_are_said_to_have_no_confidence_term(make_trace, distances, fails):
+    trace = make_trace(6, 0.3, 1.5, clip=FAR)
+    frame = ledger(trace, 1e-3, {"remove_sum": distances, "panel_remove_sum": distances})
+    rows = frame[frame["accountant"] == "bayesian"]
+    assert set(rows["violation"]) == {"so few equal distances have no confidence term" if fails else ""}
+    assert set(rows["assumptions_met"]) == {not fails} and set(rows["kind"]) == {"estimate"}
+
+
+def test_they_are_said_to_from_the_first_such_round_on_and_of_a_panel_while_it_is_alike(make_trace):
+    distances = np.linspace(0.1, 1, 18).reshape(6, 3)
+    distances[2] = 0.5
+    panel = np.linspace(0.1, 1, 18).reshape(6, 3)
+    panel[:2] = [[0.5] * 3, [0.7] * 3]
+    trace = make_trace(6, 0.3, 1.5, clip=FAR)
+    frame = ledger(trace, 1e-3, {"remove_sum": distances, "panel_remove_sum": panel})
+    fails = {name: rows["violation"].ne("").tolist() for name, rows in frame.groupby("composition")}
+    assert fails["product"] == fails["hoelder"] == [False] * 2 + [True] * 4
+    assert fails["panel"] == [True] * 2 + [False] * 4

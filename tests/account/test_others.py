@@ -47,7 +47,8 @@ def test_the_history_of_opacus_costs_what_opacus_says(history, name, ours, words
     accountant = getattr(accountants, name)()
     for noise, rate, steps in history:
         accountant.history.append((noise, rate, steps))
-    found = cost(foreign.from_opacus(accountant.history))[ours]
+    said = {"clipping": "flat", "poisson_sampling": True}
+    found = cost(foreign.from_opacus(accountant.state_dict(), **said))[ours]
     assert found == pytest.approx(accountant.get_epsilon(DELTA, **words), abs=1e-3)
 
 
@@ -153,13 +154,15 @@ def test_what_a_client_moves_a_weighted_mean_of_flower_is_counted_whoever_does_n
     sampled = len(held)
     trace = foreign.from_flower(
         noise_multiplier=noise,
+        adaptive=False,
         num_sampled_clients=sampled,
         population=sampled,
         rounds=rounds,
         largest_share=max(held) / sum(held),
         fewest_replies=fewest,
     )
-    (found,) = (one for one in statements(ledger(trace, DELTA)) if one.status == "guarantee")
+    guaranteed = [one for one in statements(ledger(trace, DELTA)) if one.status == "guarantee"]
+    found = min(guaranteed, key=lambda one: one.epsilon)
     # The largest client sends the opposite, the noise is z·C/m, and those who replied are the smallest.
     replied = [max(held), *sorted(held)[: fewest - 1]]
     moved = 2 * max(held) / sum(replied) * sampled / noise

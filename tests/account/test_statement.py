@@ -1,7 +1,9 @@
 import numpy as np
+import pandas as pd
 import pytest
 
-from fedpriv.account import Deltas
+from fedpriv.account import Deltas, ledger, statements
+from fedpriv.account.ledgers import units_of
 from fedpriv.account.statement import STATUSES, PrivacyStatement, attacker_accuracy, status
 
 
@@ -33,3 +35,33 @@ def test_nothing_is_called_a_guarantee_but_a_guarantee_whose_assumptions_hold(
 def test_each_unit_has_its_own_delta() -> None:
     deltas = Deltas(delta=1e-3, instance_delta=1e-5)
     assert [deltas.of(unit) for unit in ("client", "instance", "none")] == [1e-3, 1e-5, 1e-3]
+
+
+TRACE = {"unit": "client", "sampling_law": "poisson", "sampling_rate": 0.1, "noise_multiplier": 1.5}
+
+
+@pytest.mark.parametrize(
+    ("facts", "units"),
+    [
+        ({"population": 1000}, {"client": 1000}),
+        ({"population": [900, 1000, 1000]}, {"client": 1000}),
+        ({"population": 1000, "unit": "instance"}, {"instance": 1000}),
+        ({"population": 1000, "unit": "instance", "local_steps": 2}, {}),
+        ({"population": 1000, "unit": "both"}, {"client": 1000}),
+        ({"cohort_size": 100}, {}),
+        ({}, {}),
+    ],
+)
+def test_how_many_there_are_is_known_where_a_trace_says_so(facts, units) -> None:
+    assert units_of(pd.DataFrame(TRACE | facts, index=range(3))) == units
+
+
+@pytest.mark.parametrize(("delta", "noted"), [(0.5, True), (1e-3, True), (0.99e-3, False)])
+def test_at_a_delta_that_is_not_below_one_over_n_every_statement_says_that_it_means_nothing(
+    delta, noted
+) -> None:
+    trace = pd.DataFrame(TRACE | {"population": 1000}, index=range(3))
+    for one in statements(ledger(trace, delta), units_of(trace)):
+        assert ("is not below 1/n = 0.001 (n = 1,000 clients)" in one.note) == noted
+        assert str(one).endswith(one.note) and one.status == "guarantee"
+    assert not any(one.note for one in statements(ledger(trace, delta)))

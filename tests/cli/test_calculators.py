@@ -55,3 +55,28 @@ def test_of_all_accountants_those_that_can_are_shown_and_why_another_cannot(fedp
     assert "the least that rdp certifies" in found["rdp"]["found"]
     _, out, _ = fedpriv("calibrate", *goal)
     assert any("the least that moments certifies" in line for line in out)
+
+
+def test_a_plan_of_cohorts_of_a_fixed_size_is_counted_and_calibrated_by_those_that_can(fedpriv):
+    law = ["--sampling-law", "fixed", "--accountant", "all", "--json"]
+    _, out, _ = fedpriv("epsilon", *PLAN, *law)
+    found = json.loads("\n".join(out))
+    assert [*found] == ["rdp", "pld"] and found["pld"]["epsilon"] == pytest.approx(20.77, abs=0.01)
+    words = {"sampling_law": "fixed", "relation": "replace_one", "sensitivity": "2C", "status": "guarantee"}
+    assert all(one | words == one for one in found.values())
+    _, out, _ = fedpriv("calibrate", *GOAL, *law[:2], "--accountant", "pld", "--json")
+    assert json.loads("\n".join(out))["noise_multiplier"] == pytest.approx(5.52, abs=0.01)
+    _, out, _ = fedpriv("epsilon", *PLAN, *law[:-1])
+    assert any("drawn for each round without replacement" in line for line in out)
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (["fixed"], "sampling_law: found fixed with moments, allowed: poisson, or the accountants rdp, pld"),
+        (["shuffled"], "No sampling law 'shuffled'"),
+    ],
+)
+def test_a_law_that_nobody_counts_is_refused_in_one_line(fedpriv, words, line):
+    code, _, err = fedpriv("epsilon", *PLAN, "--sampling-law", *words)
+    assert code == 2 and line in err[0]

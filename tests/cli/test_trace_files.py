@@ -81,3 +81,14 @@ def test_a_trace_is_audited_beside_every_epsilon(fedpriv, trace):
 )
 def test_bad_input_is_one_line(words, named, refused, trace):
     assert named in refused(*words)
+
+
+def test_a_delta_that_is_not_below_one_over_n_has_a_line_in_text_and_in_json(fedpriv, here):
+    ROWS.assign(population=1000).to_csv(here / "some.csv", index=False)
+    line = "δ = 0.001 is not below 1/n = 0.001 (n = 1,000 clients): whoever publishes one of them, at random"
+    _, out, _ = fedpriv("account", "some.csv", "--delta", "1e-3")
+    assert sum(text.startswith(line) for text in out) == 1
+    _, out, _ = fedpriv("account", "some.csv", "--delta", "1e-3", "--json")
+    assert all(one["note"].startswith(line) and one["population"] == 1000 for one in read(out)["statements"])
+    _, out, _ = fedpriv("account", "some.csv", "--delta", "1e-5", "--json")
+    assert not any(one["note"] for one in read(out)["statements"])

@@ -27,6 +27,16 @@ def test_the_multiplier_meets_the_budget_and_one_a_little_smaller_does_not(accou
     assert epsilon(noise_multiplier=0.998 * sigma, **plan).epsilon > 3
 
 
+@pytest.mark.parametrize("accountant", ["pld", "rdp"])
+def test_in_cohorts_of_a_fixed_size_the_budget_is_of_a_client_that_is_replaced(accountant):
+    run = planned({"epsilon": 9, "accountant": accountant}, cohort={"law": "fixed", "size": 3})
+    rate = 3 / run.partition.clients
+    plan = {"sampling_rate": rate, "rounds": run.rounds, "delta": 1e-3, "accountant": accountant}
+    sigma = run.scheme.noise_multiplier
+    assert epsilon(noise_multiplier=sigma, sampling_law="fixed", **plan).epsilon <= 9
+    assert epsilon(noise_multiplier=0.998 * sigma, sampling_law="fixed", **plan).epsilon > 9
+
+
 def test_a_run_with_a_budget_is_the_run_with_its_multiplier():
     sigma = planned({"epsilon": 3}).scheme.noise_multiplier
     assert planned({"epsilon": 3}).identity("one", 0) == planned(sigma).identity("one", 0)
@@ -49,7 +59,11 @@ def test_the_multiplier_does_not_hang_on_where_the_search_for_it_ends(accountant
         ({"epsilon": -1}, {}, "scheme.noise_multiplier: epsilon: found -1, allowed: at least"),
         ({"budget": 1}, {}, "scheme.noise_multiplier: budget: unknown key"),
         ({"epsilon": 1e30}, {}, "scheme.noise_multiplier.epsilon: found 1e[+]30, allowed: below"),
-        ({"epsilon": 1}, {"cohort": {"law": "fixed", "size": 30}}, "found a budget, allowed: a number"),
+        (
+            {"epsilon": 1, "accountant": "moments"},
+            {"cohort": {"law": "fixed", "size": 3}},
+            "sampling_law: found fixed with moments, allowed: poisson, or the accountants rdp, pld",
+        ),
         ({"epsilon": 1, "accountant": "theirs"}, {}, "accountant: found theirs, allowed: moments, rdp, pld"),
         ({"epsilon": 1}, {"hooks": {"upload_noise_std": 1e-4}}, "found a budget, .* without hooks"),
         ({"epsilon": 1}, NORMALISED | {"model": {"name": "convnet2", "bn": "shared"}}, "in the clear"),

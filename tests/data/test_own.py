@@ -189,3 +189,72 @@ def test_every_backend_reads_every_shape_as_a_plain_loop_does(kind, backend):
     assert torch.allclose(
         logits.double(), model.apply(unflatten(flat.double(), task.shapes), exact), atol=1e-4
     )
+
+
+PIXELS = np.random.default_rng(1).integers(0, 256, (24, 1, 8, 8)).astype(np.float32)
+HOT = np.eye(3)[np.arange(24) % 3], np.eye(3)[np.arange(6) % 3]
+DOUBTS = {
+    "pictures of 0 to 255": (
+        {"x_train": PIXELS, "x_test": PIXELS[:6] + 0.0},
+        ['x_train: found float32 from 0 to 255; networks expect about 0 to 1: as .astype("uint8") they are'],
+    ),
+    "the same without channels": (
+        {"x_train": PIXELS[:, 0], "x_test": PIXELS[:6, 0]},
+        ["x_train: found float32 from 0 to 255"],
+    ),
+    "pictures in other units": (
+        {"x_train": 37.5 - PIXELS, "x_test": 37.5 - PIXELS[:6]},
+        ["x_train: found float32 from -217.5 to 37.5; networks expect about 0 to 1: divide them"],
+    ),
+    "a test split that nobody divided": (
+        {"x_train": PIXELS / 255, "x_test": PIXELS[:6] + 1},
+        ["x_train, x_test: found spreads of 0.29"],
+    ),
+    "bytes that were divided in one split": (
+        {"x_train": PIXELS[:, 0].astype(np.uint8), "x_test": (PIXELS[:6, 0] / 255).astype(np.uint8)},
+        ["x_train, x_test: found spreads of"],
+    ),
+    "test rows that are training rows": (
+        {"x_test": np.concatenate([made()["x_train"][[5, 9]], made()["x_test"][:4]])},
+        ["x_test: found 2 of 6 rows that are rows of x_train, too"],
+    ),
+    "one-hot labels": (
+        {"y_train": HOT[0].astype(int), "y_test": HOT[1].astype(int)},
+        ["y_train: found one-hot labels, read as 3 labels an example; np.argmax(y, axis=1) makes classes"],
+    ),
+    "one-hot floats": (
+        {"y_train": HOT[0], "y_test": HOT[1]},
+        ["y_train: found one-hot labels, read as numbers to be predicted; np.argmax(y, axis=1) makes"],
+    ),
+    "float labels": (
+        {"y_train": np.arange(24) % 3 * 1.0, "y_test": np.arange(6) % 3 * 1.0},
+        ["y_train: found floats that are whole numbers, read as numbers to be predicted; .astype(int) makes"],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DOUBTS)
+def test_what_is_nearly_always_a_mistake_is_said_in_one_line_with_its_remedy(name, tmp_path, capsys):
+    changes, lines = DOUBTS[name]
+    path = write(tmp_path / "mine.npz", **made() | changes)
+    taken(path, tmp_path)
+    said = capsys.readouterr().err.splitlines()
+    kind = lines[0].partition(":")[0]
+    (line,) = (line for line in said if f"mine.npz: {kind}:" in line)
+    assert line.startswith(f"{path}: {lines[0]}")
+
+
+@pytest.mark.parametrize("kind", SHAPES)
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"y_train": np.linspace(0, 1, 24), "y_test": np.linspace(0, 1, 6)},
+        {"y_train": np.arange(24 * 4).reshape(24, 4) % 3, "y_test": np.arange(6 * 4).reshape(6, 4) % 3},
+    ],
+    ids=["classes", "numbers", "many labels"],
+)
+def test_of_arrays_as_they_should_be_nothing_is_said(kind, changes, tmp_path, capsys):
+    dtype, shape = SHAPES[kind]
+    taken(write(tmp_path / "mine.npz", **made(dtype, shape) | changes), tmp_path)
+    assert capsys.readouterr().err == ""

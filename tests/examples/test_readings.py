@@ -55,6 +55,7 @@ def write(folder: Path, run: str, sigma: float, counted: dict[float, tuple[float
             end = dp if accountant == "moments" else bdp
             words = {"accountant": accountant, "composition": composition, "distance": distance}
             words |= {"sensitivity": counted_at(NOISE / one), "accounting": ""}
+            words |= {"kind": "estimate" if accountant == "bayesian" else "guarantee"}
             again = first.assign(**words, epsilon=end * np.sqrt(first["round"] / ROUNDS))
             ledger = pd.concat([ledger, again.loc[again["round"] % 2 == 0]], ignore_index=True)
     parquet.save_frame(ledger, out / "ledger.parquet")
@@ -152,3 +153,26 @@ def test_the_stored_tables_are_of_what_is_looked_for_and_have_one_nearest_each()
         assert table["run"].str.match(declared.match.replace("*", ".*")).all()
         assert set(table["noise_multiplier"]) == set(declared.multipliers)
         assert len(table.loc[table["status"] == "nearest", "row"].unique()) == 1
+
+
+def test_what_is_no_guarantee_is_marked_where_it_is_printed(loose):
+    table = table_of(loose)
+    cells = table.display.drop(columns=["Run"])
+    for name in cells.columns[cells.columns.str.contains("ε")]:
+        texts = [text for text in cells[name][1:] if text not in ("", "—")]
+        if name.endswith((" ε", " ε compared")) or name.startswith(study.END):
+            bayesian = "BDP" in name or "bound" in name or "plain mean" in name
+            assert texts and all(text.endswith("‡") == bayesian for text in texts), name
+        else:
+            assert not any(text.endswith(("‡", "†")) for text in texts), name
+
+
+@pytest.mark.parametrize("name", ["table1", "table2", "table3"])
+def test_the_tables_beside_the_study_have_the_marks_of_their_numbers(name):
+    numbers = pd.read_csv(FOLDER / f"{name}.csv").replace(np.inf, np.nan)
+    statuses = numbers.dropna(subset=["value", "epsilon_status"])["epsilon_status"]
+    page = (FOLDER / f"{name}.md").read_text(encoding="utf-8")
+    grid, notes = page.partition("\n\n- ")[::2]
+    assert grid.count("‡") == statuses.str.startswith("estimate").sum() > 0
+    assert grid.count("†") == statuses.str.startswith("not a guarantee").sum() > 0
+    assert notes.endswith("ε †: not a guarantee; ‡: an estimate, never a guarantee.\n")

@@ -268,6 +268,9 @@ def test_batches_of_opacus_without_poisson_sampling_cost_what_an_example_in_ever
     exact = get_epsilon_gaussian(2.0 / np.sqrt(3), DELTA)
     found, sampled = (
         {one.accountant: one.epsilon for one in statements(ledger(trace, DELTA)) if one.sensitivity == "C"}
-        for trace in (foreign.from_opacus(history, poisson_sampling=False), foreign.from_opacus(history))
+        for trace in (
+            foreign.from_opacus(history, clipping="flat", poisson_sampling=False, once_a_pass=True),
+            foreign.from_opacus(history, clipping="flat", poisson_sampling=True),
+        )
     )
     assert found == {"matrix": pytest.approx(exact, rel=1e-4)} and sampled["pld"] < exact

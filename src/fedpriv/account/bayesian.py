@@ -23,7 +23,7 @@ import numpy as np
 from scipy.special import stdtrit
 
 from fedpriv.account.moments import LAMBDAS, best, log_moments_at
-from fedpriv.account.statement import FIXED, OTHER_DENOMINATOR, Curve
+from fedpriv.account.statement import FIXED, NO_TERM, OTHER_DENOMINATOR, Curve
 from fedpriv.account.views import Samples, View
 from fedpriv.trace import DISTANCES
 
@@ -102,6 +102,9 @@ def _chords(
 
 # Log-moments worked on at once: a chunk of rounds stays in a core's cache.
 MOMENT_CHUNK = 1 << 18
+
+# Distances that differ by no more than this, relative, are equal; of so few nobody learns how much they vary.
+EQUAL, FEW = 1e-5, 10
 
 # The share of δ that pays for the estimator; the rest goes to the Chernoff bound.
 ESTIMATOR_SHARE = 0.01
@@ -210,7 +213,7 @@ def curves(view: View, delta: float) -> list[Curve]:
         return []
     by_rate = _functions(samples)
     return [
-        _curve(view, distance, composition, cost, delta)
+        _curve(view, distance, composition, cost, delta, from_a_panel=composition == "panel")
         for distance in DISTANCES
         for composition, cost in _total_costs(view, distance, by_rate, delta)
     ]
@@ -235,9 +238,14 @@ def product(view: View, moments: np.ndarray, delta: float, failure: float = 0.0)
     return _curve(view, view.distance, "product", cost.cumsum(axis=0), delta)
 
 
-def _curve(view: View, distance: str, composition: str, cost: np.ndarray, delta: float) -> Curve:
+def _curve(
+    view: View, distance: str, composition: str, cost: np.ndarray, delta: float, from_a_panel: bool = False
+) -> Curve:
     """Return ε of the total cost after each round `[T, Λ]`, with what it means."""
     value, order = best(cost, (1 - ESTIMATOR_SHARE) * delta)
+    violation = _violation(view, distance)
+    if not violation:
+        violation = np.where(_without_term(view.samples, distance, from_a_panel), NO_TERM, "")
     return Curve(
         value,
         order,
@@ -246,7 +254,7 @@ def _curve(view: View, distance: str, composition: str, cost: np.ndarray, delta:
         composition=composition,
         distance=distance,
         kind="estimate",
-        violation=_violation(view, distance),
+        violation=violation,
     )
 
 
@@ -255,6 +263,22 @@ def _violation(view: View, distance: str) -> str:
     if view.violation or view.law == "fixed":
         return view.violation or FIXED
     return "" if distance == view.distance else OTHER_DENOMINATOR
+
+
+def _without_term(samples: Samples, distance: str, from_a_panel: bool) -> np.ndarray:
+    """Mask of the rounds from the first on in which few distances, all equal, have nothing added to them.
+
+    Where they are as far as they can be nothing need be. A panel of few is alike where it is in every round.
+    """
+    of_panel = samples.panels[distance][:, None, None] if from_a_panel else None
+    sampled = samples.distances[distance] if of_panel is None else of_panel
+    count = (~np.isnan(sampled)).sum(axis=-1)
+    low, high = (np.fmin.reduce(sampled, axis=-1), np.fmax.reduce(sampled, axis=-1))
+    farthest = (samples.largest[distance] * samples.bound)[:, None, None]
+    filled = from_a_panel or np.arange(sampled.shape[2]) < samples.taking_part[:, None, None]
+    alike = (high - low <= EQUAL * high) & (high < farthest * (1 - EQUAL)) & filled
+    some = (alike & (count >= 3) & (count < FEW)).any(axis=(1, 2))
+    return np.logical_and.accumulate(some) if from_a_panel else np.logical_or.accumulate(some)
 
 
 def _worst(samples: Samples, distance: str, by_rate: Mapping[float, LogMoments]) -> np.ndarray:

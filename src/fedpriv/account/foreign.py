@@ -2,15 +2,17 @@
 
 What the columns of a plain trace mean: docs/accounting-alone.md. Each function of a framework needs
 nothing but the numbers that it is given, those about events `dp_accounting`. What the frameworks call
-their settings is kept. One row stands for all releases that are alike.
+their settings is kept. One row stands for all releases that are alike. No default of a framework is taken for
+granted: where a setting that an ε hangs on is not said, no row is a guarantee. Which these are, and what
+happens to each: examples/other-frameworks/README.md.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import numpy as np
 import pandas as pd
@@ -41,21 +43,48 @@ HALF = 0.5
 # Assumptions that nobody vouches for who does not say so.
 NOT_POISSON = "nobody says that each client was drawn by itself"
 WEIGHTS_SEEN = "the sum is divided by the weights of those who came"
+CLIPPING_UNKNOWN = "how gradients were clipped is not known"
+DRAWS_UNKNOWN = "how batches were drawn is not known"
+PASSES_UNKNOWN = "whether an example comes once in each pass is not known"
+BATCH_SEEN = "adaptive clipping divides by the size of a batch"
+ADAPTIVE_UNKNOWN = "whether clipping is adaptive is not known"
+NEXT_NORM = "the noise is of the clipping norm of the next round"
+Clipping = Literal["flat", "per_layer", "adaptive"]
+HISTORY = "accountant.history or accountant.state_dict(): rows of noise multiplier, sampling rate and steps"
 OF_GAUSSIANS = "Gaussian noise, alone, composed, Poisson-sampled or sampled without replacement"
 
 
 def from_opacus(
-    history: Iterable[tuple[float, float, int]], unit: Unit = "instance", *, poisson_sampling: bool = True
+    history: Iterable[tuple[float, float, int]] | Mapping[str, Any],
+    unit: Unit = "instance",
+    *,
+    clipping: Clipping | None = None,
+    poisson_sampling: bool | None = None,
+    once_a_pass: bool | None = None,
 ) -> pd.DataFrame:
     """Return the trace of `PrivacyEngine.accountant.history`: (noise multiplier, sampling rate, steps).
 
-    Opacus' own `rdp` is our `rdp`, its `prv` our `pld`, each of an example that is added or removed. The
-    history is the same where `make_private` was told `poisson_sampling=False`: then a loader deals batches in
-    whole passes over the data, an example comes once in each, and no sampling makes its ε smaller.
+    Or of its `state_dict()`; numbers may be torch's. Opacus' own `rdp` is our `rdp`, its `prv` our `pld`,
+    each of an example that is added or removed. The history does not say what `make_private` was told, so
+    that whoever trained has to:
+
+    - `clipping`. `flat`, with ghost clipping too, and `per_layer` have noise of the multiplier times the norm
+      that bounds a gradient. `adaptive` divides a count by the size of the batch, which no noise hides, and
+      earlier releases wrote another multiplier into the history: no row is a guarantee.
+    - `poisson_sampling`. Without it a loader deals batches in whole passes over the data, and no sampling
+      makes an ε smaller. It is a guarantee where an example comes once in each pass (`once_a_pass`), as it
+      does with `shuffle`, and not with a sampler that replaces or weighs.
     """
-    releases = pd.DataFrame([*history], columns=["noise_multiplier", "sampling_rate", "releases"])
-    if poisson_sampling or releases.empty:
-        return releases.assign(unit=unit, sampling_law="poisson")
+    releases = pd.DataFrame(_history(history), columns=["noise_multiplier", "sampling_rate", "releases"])
+    if clipping not in (*get_args(Clipping), None):
+        found = f"clipping: found {short_repr(clipping)}"
+        raise BadInput(f"{found}, allowed: {', '.join(get_args(Clipping))}, None: not known")
+    passes = "" if poisson_sampling or once_a_pass else PASSES_UNKNOWN
+    draws = DRAWS_UNKNOWN if poisson_sampling is None else passes
+    clipped = {None: CLIPPING_UNKNOWN, "adaptive": BATCH_SEEN}.get(clipping, "")
+    releases = releases.assign(unit=unit, violation=clipped or draws)
+    if poisson_sampling is not False or releases.empty:
+        return releases.assign(sampling_law="poisson")
     steps = releases.loc[releases.index.repeat(releases["releases"])].reset_index(drop=True)
     batches = round(1 / releases["sampling_rate"].max())  # of a pass
     if not np.allclose(releases["sampling_rate"] * batches, 1, rtol=0, atol=1e-9):
@@ -66,7 +95,23 @@ def from_opacus(
         )
     # An example is in the turn of one batch: in the last of a pass, perhaps, and the first of the next.
     turns = {"population": batches, "cohort_size": 1, "participations": -(-len(steps) // batches)}
-    return steps[["noise_multiplier"]].assign(unit=unit, sampling_law="spaced", **turns, rounds_apart=1)
+    kept = steps[["noise_multiplier", "unit", "violation"]]
+    return kept.assign(sampling_law="spaced", **turns, rounds_apart=1)
+
+
+def _history(history: Any) -> list[tuple[float, float, int]]:
+    """Return the rows of a history as numbers of Python; BadInput names what is none."""
+    rows = history.get("history") if isinstance(history, Mapping) else history
+    found, read = rows, []
+    try:
+        for found in rows or []:
+            noise, rate, steps = map(float, found)
+            read.append((noise, rate, int(steps) if steps.is_integer() else steps))
+    except (TypeError, ValueError):  # also of a tensor of several numbers
+        raise BadInput(f"history: found {short_repr(found)}, allowed: {HISTORY}") from None
+    if rows is None:
+        raise BadInput(f"history: found {short_repr(history)}, allowed: {HISTORY}")
+    return read
 
 
 def from_tff(
@@ -104,7 +149,7 @@ def from_flower(
     rounds: int,
     largest_share: float | None = None,
     fewest_replies: int | None = None,
-    adaptive: bool = False,
+    adaptive: bool | None = None,
     clipped_count_stddev: float | None = None,
 ) -> pd.DataFrame:
     """Return the trace of Flower's `DifferentialPrivacy{Server,Client}Side{Fixed,Adaptive}Clipping`.
@@ -115,10 +160,11 @@ def from_flower(
     `largest_share` is the most that one client can have of the examples of `num_sampled_clients`, with equal
     weights 1 over these, and `fewest_replies` how many were in a mean at least. Those that do not reply have
     that share each at most. Where either is not said nothing is known to bound what a client moves, and there
-    is no ε. Where clipping is adaptive no row is a guarantee: the noise is of the next round's clip.
+    is no ε. Where clipping is adaptive no row is a guarantee, for the noise is of the next round's clip; nor
+    where it is not said whether it is.
     """
-    noise = _adaptive(noise_multiplier, num_sampled_clients, clipped_count_stddev, adaptive)
-    violation = "the noise is of the clipping norm of the next round" if adaptive else ""
+    noise = _adaptive(noise_multiplier, num_sampled_clients, clipped_count_stddev, bool(adaptive))
+    violation = ADAPTIVE_UNKNOWN if adaptive is None else NEXT_NORM if adaptive else ""
     if largest_share is None or fewest_replies is None:
         noise, violation = {"noise_multiplier": 0.0}, "a client's share of a mean is not known"
     else:
@@ -152,12 +198,15 @@ def from_pfl(
 ) -> pd.DataFrame:
     """Return the trace of a `PrivacyAccountant` of pfl-research with mechanism `gaussian`.
 
+    With adaptive clipping it is the same: the update and the bit beside it are one vector, bounded together.
     Where `noise_scale` is below 1 a smaller cohort than the one that is accounted for trained, with so much
     less noise: the trace is of what was released, and not of the larger cohort that pfl's ε is about. A
     cohort of pfl's has a fixed size, and `FederatedAveraging` divides by the sum of the weights of those who
     came. So no row is a guarantee but where each user is drawn by itself (`poisson_sampling`) and the sum is
     divided by a number that does not depend on who came (`public_denominator`).
     """
+    if not 0 < noise_scale <= 1:
+        raise BadInput(f"noise_scale: found {noise_scale:g}, allowed: above 0 and at most 1")
     facts = {"sampling_law": "poisson", "sampling_rate": sampling_probability * noise_scale}
     noise = {"noise_multiplier": noise_parameter * noise_scale, "releases": num_compositions}
     violation = NOT_POISSON if not poisson_sampling else "" if public_denominator else WEIGHTS_SEEN
@@ -197,8 +246,9 @@ class _Release(NamedTuple):
 def from_dp_event(event: DpEvent, unit: Unit = "client") -> pd.DataFrame:
     """Return the trace of an event of dp-accounting; one that is not made of Gaussians is BadInput.
 
-    The multiplier of a sample without replacement is over what a unit that is replaced moves, 2C: in the
-    trace, over C, it is twice as large. An event does not say whose it is: `unit` does.
+    Such events are also what jax_privacy's accounting makes. The multiplier of a sample without replacement
+    is over what a unit that is replaced moves, 2C: in the trace, over C, it is twice as large. An event does
+    not say whose it is: `unit` does.
     """
     parts = list(_releases(event, 1))
     laws = {part.law for part, _ in parts}

@@ -6,6 +6,7 @@ torch. To add an accountant, write its file and its line here.
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import fields
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -122,11 +123,28 @@ def ledger(
     return pd.DataFrame({name: np.concatenate([block[name] for block in blocks]) for name in LEDGER})
 
 
-def statements(ledger: pd.DataFrame) -> list[PrivacyStatement]:
-    """Privacy spent after the last round of a ledger: one `PrivacyStatement` for each way of counting."""
+def statements(
+    ledger: pd.DataFrame, units: Mapping[str, int] = MappingProxyType({})
+) -> list[PrivacyStatement]:
+    """Privacy spent after the last round of a ledger: one `PrivacyStatement` for each way of counting.
+
+    `units` says how many clients or instances there are (`units_of` a trace): with it a statement notes a δ
+    at which an ε means nothing.
+    """
     last = ledger[ledger["round"] == ledger["round"].max()]
-    columns = [field.name for field in fields(PrivacyStatement)]
-    return [PrivacyStatement(**row) for row in last[columns].to_dict("records")]
+    columns = [field.name for field in fields(PrivacyStatement) if field.name in LEDGER]
+    rows = last[columns].to_dict("records")
+    return [PrivacyStatement(**row, population=units.get(row["unit"])) for row in rows]
+
+
+def units_of(trace: pd.DataFrame | Trace) -> dict[str, int]:
+    """Return how many units of whom a sum is there are, by kind, as far as a trace says so."""
+    if "population" not in trace or "unit" not in trace or not len(trace):
+        return {}
+    unit = "instance" if str(np.asarray(trace["unit"])[0]) == "instance" else "client"
+    if unit == "instance" and "local_steps" in trace and (np.asarray(trace["local_steps"]) > 0).any():
+        return {}  # the population is that of clients, who hold the instances
+    return {unit: int(np.max(np.asarray(trace["population"])))}
 
 
 def least_statements(statements: Sequence[PrivacyStatement]) -> list[PrivacyStatement]:

@@ -107,7 +107,25 @@ class PrivacyLoss:
 def loss_from_above(rate: float, multiplier: float, width: float, added: bool) -> PrivacyLoss:
     """Return a loss whose δ(ε) is nowhere below that of the release, and equal to it on the grid."""
     grid = _grid(rate, multiplier, width, added)
-    delta = hockey_stick(rate, multiplier, grid * width, added)
+    return _on_chords(width, grid, hockey_stick(rate, multiplier, grid * width, added), multiplier)
+
+
+def replacement_loss_from_above(rate: float, multiplier: float, width: float) -> PrivacyLoss:
+    """Return the same of a cohort of a fixed size and a unit that is replaced, of which no pair costs more.
+
+    `multiplier` is over how far apart two units may be. The proof: docs/accounting.md.
+    """
+    last = _grid(rate, multiplier, width, added=False)[-1]
+    grid = np.arange(-last, last + 1)
+    losses = grid * width
+    delta = hockey_stick(rate, multiplier, np.abs(losses), added=False)
+    # Whoever is replaced by whom: δ(−ε) of a pair is 1 − e^−ε + e^−ε·δ(ε) of the same pair, turned around.
+    delta = np.where(grid < 0, -np.expm1(losses) + np.exp(np.minimum(losses, 0.0)) * delta, delta)
+    return _on_chords(width, grid, delta, multiplier)
+
+
+def _on_chords(width: float, grid: np.ndarray, delta: np.ndarray, multiplier: float) -> PrivacyLoss:
+    """Return the loss whose δ(ε) is `delta` on the grid."""
     # δ is straight in e^ε between two points. What lies between them adds `upper` to the mass of the upper
     # one and takes as much from the lower one less what has fallen: it is kept under either neighbour.
     # Rounding makes some mass negative; without that it would grow with every composition.

@@ -1,7 +1,8 @@
 """What a budget buys: ε of a plan, the noise that meets an ε, the rounds that an ε allows.
 
 All of it from public values: of accountants of independent noise under Poisson sampling (full participation
-at q = 1) and for add/remove neighbours, of others as they say.
+at q = 1) and for add/remove neighbours, with `sampling_law="fixed"` of cohorts of a fixed size and for
+replaced ones, of others as they say.
 """
 
 import math
@@ -9,13 +10,12 @@ from bisect import bisect
 from collections.abc import Callable, Mapping
 from functools import partial
 from inspect import signature
-from types import MappingProxyType
 from typing import Any
 
 from fedpriv.account.ledgers import ACCOUNTANTS
 from fedpriv.account.ranges import check
 from fedpriv.account.statement import PrivacyStatement
-from fedpriv.errors import BadInput, require_known
+from fedpriv.errors import BadInput, plain, require_known
 
 PLANNED = ("sampling_rate", "noise_multiplier", "rounds", "delta")  # of every plan
 
@@ -48,15 +48,16 @@ def epsilon(
     value = _planner(accountant, settings)(
         sampling_rate=sampling_rate, noise_multiplier=noise_multiplier, rounds=rounds, delta=delta
     )
-    law = "full" if sampling_rate == 1 else ACCOUNTANTS[accountant].planned_law
+    law = settings.get("sampling_law", ACCOUNTANTS[accountant].planned_law)
+    removed = "add_remove" if law == "poisson" or sampling_rate == 1 else "zero_out"
     return PrivacyStatement(
         value,
         delta,
         unit="client",
-        relation="add_remove" if law in ("poisson", "full") else "zero_out",
-        sampling_law=law,
+        relation="replace_one" if law == "fixed" else removed,
+        sampling_law="full" if sampling_rate == 1 else law,
         accountant=accountant,
-        sensitivity="C",
+        sensitivity="2C" if law == "fixed" else "C",
     )
 
 
@@ -113,6 +114,7 @@ def affordable_rounds(
     noise_multiplier: float,
     at_most: int,
     accountant: str = "moments",
+    **settings: Any,
 ) -> int:
     """Return the most rounds, up to `at_most`, whose ε is at most `epsilon`; ε grows with every round.
 
@@ -120,7 +122,7 @@ def affordable_rounds(
     """
     check(epsilon=epsilon, delta=delta, sampling_rate=sampling_rate)
     check(noise_multiplier=noise_multiplier, rounds=at_most)
-    planner = _planner(accountant)
+    planner = _planner(accountant, settings)
 
     def spent(rounds: int) -> float:
         return planner(
@@ -155,20 +157,31 @@ def _bracket(
     return low, high
 
 
-def planners(mechanism: str | None = None) -> tuple[str, ...]:
-    """Return the accountants that need no data for a plan, of one mechanism or of all."""
+def planners(mechanism: str | None = None, setting: str = "") -> tuple[str, ...]:
+    """Return the accountants that need no data for a plan, of one mechanism or of all.
+
+    Of those only whose plans may be told a `setting`.
+    """
     return tuple(
         name
         for name, accountant in ACCOUNTANTS.items()
-        if accountant.plan and (mechanism is None or accountant.mechanisms[0] == mechanism)
+        if accountant.plan
+        and (mechanism is None or accountant.mechanisms[0] == mechanism)
+        and (not setting or setting in signature(accountant.plan).parameters)
     )
 
 
-def _planner(accountant: str, settings: Mapping[str, Any] = MappingProxyType({})) -> Callable[..., float]:
+def _planner(accountant: str, settings: Mapping[str, Any]) -> Callable[..., float]:
     """Return the ε of a plan, told these settings; an unknown accountant or setting is BadInput."""
     require_known("accountant", [accountant], planners())
     plan = ACCOUNTANTS[accountant].plan
     assert plan
     known = [name for name in signature(plan).parameters if name not in PLANNED]
+    usual = "sampling_law", ACCOUNTANTS[accountant].planned_law
+    settings = {name: value for name, value in settings.items() if (name, value) != usual}
+    if (law := settings.get("sampling_law")) and "sampling_law" not in known:
+        others = ", ".join(planners(setting="sampling_law"))
+        what = f"sampling_law: found {plain(law)} with {accountant}"
+        raise BadInput(f"{what}, allowed: {usual[1]}, or the accountants {others}")
     require_known(f"{accountant}: settings", settings, known)
     return partial(plan, **settings)

@@ -4,7 +4,8 @@ Losses of one release (`fedpriv.account.loss`) are composed by fast Fourier tran
 done to a transform is bounded, and ε is found for a δ that differs by as much (`upper_epsilon`; for audits
 `lower_epsilon`). Where that is no small part of δ the losses are tilted, weighed with exp(t·loss): that makes
 those that decide δ the usual ones, so that rounding is small beside them too. The accountant (`epsilon`,
-`curves`) takes a grid that fits ε, and the worse of both directions of add/remove.
+`curves`) takes a grid that fits ε. Of Poisson samples it has the worse of both directions of add/remove, of
+samples of a fixed size the one loss that no replaced unit exceeds.
 
 >>> round(epsilon(sampling_rate=0.01, noise_multiplier=1.0, rounds=1000, delta=1e-5), 2)
 1.83
@@ -20,9 +21,15 @@ import numpy as np
 from scipy.fft import next_fast_len
 
 from fedpriv.account import moments, rdp
-from fedpriv.account.loss import ROUNDING, PrivacyLoss, loss_from_above, loss_range
+from fedpriv.account.loss import (
+    ROUNDING,
+    PrivacyLoss,
+    loss_from_above,
+    loss_range,
+    replacement_loss_from_above,
+)
 from fedpriv.account.statement import Curve
-from fedpriv.account.views import Mechanism, View, planned_mechanism
+from fedpriv.account.views import Mechanism, View, planned_mechanism, planned_sensitivity
 
 # So many releases of each loss, of one direction and one width.
 Releases = Sequence[tuple[PrivacyLoss, int]]
@@ -229,6 +236,10 @@ RESOLVED = 10.0
 SPREADS = 20.0
 COARSER = (1, 4, 16)
 
+# Up to this δ a client added or removed at 2C costs more than one replaced in Poisson samples. Beyond it two
+# clients that are opposites may cost more, where ε is below 0.4: docs/accounting.md.
+LARGEST_DELTA = 0.1
+
 # Where losses would be rounded to more than this nobody has a use for ε: a curve is left out.
 WIDEST = 100.0
 
@@ -241,42 +252,60 @@ EACH_ROUND_UNTIL = 20
 STEP = 1.1
 
 # More distinct mechanisms than this have no curve: each is a loss distribution of its own, and all of them
-# are composed at every evaluated round.
-MOST_MECHANISMS = 8
+# are composed at every evaluated round. Of cohorts of a fixed size there may be as many as they have sizes,
+# on a coarser grid, whose scale some of the moments tell.
+MOST_MECHANISMS, MOST_SIZES = 8, 300
+SIZES_CELLS = 1_000  # per ε
+SOME_LAMBDAS = moments.LAMBDAS[::8]
 
 
 def interval(
-    mechanisms: Sequence[Mechanism], times: Sequence[int], delta: float, sensitivity: str, cells: int
+    mechanisms: Sequence[Mechanism],
+    times: Sequence[int],
+    delta: float,
+    sensitivity: str,
+    cells: int,
+    lambdas: np.ndarray = moments.LAMBDAS,
 ) -> float:
-    """Return the interval that spreads `cells` over ε, whose scale the moments accountant tells.
+    """Return the interval that spreads `cells` over ε, whose scale the moments accountant tells at `lambdas`.
 
     It is larger where one release would need more than half of the cells that there may be, or all of them
     more than there may be, and smaller where a usual loss would be few intervals.
     """
-    cost, widest = np.zeros(len(moments.LAMBDAS)), 0.0
+    cost, widest = np.zeros(len(lambdas)), 0.0
     for mechanism, count in zip(mechanisms, times, strict=True):
         if mechanism.noise_multiplier > 0:
             rate, noise = _counted_as(mechanism, sensitivity)
             if noise < LEAST_NOISE:
                 return np.inf
-            cost += count * moments.log_moment(rate, noise)
+            cost += count * moments.log_moment(rate, noise, lambdas)
             low, high = loss_range(rate, noise)
-            widest = max(widest, high - low)
+            widest = max(widest, 2 * high if mechanism.law == "fixed" else high - low)
     # The square of a loss is about e^moment − 1 on average.
     usual = math.sqrt(math.expm1(min(cost[0] / max(1, sum(times)), 700.0)))
     spread = math.sqrt(cost[0])
-    width = min(max(FINEST, float(moments.best(cost, delta)[0]) / cells), usual / RESOLVED)
+    width = min(max(FINEST, float(moments.best(cost, delta, lambdas)[0]) / cells), usual / RESOLVED)
     return max(width, max(2 * widest, SPREADS * spread) / MOST_CELLS)
 
 
-def epsilon(*, sampling_rate: float, noise_multiplier: float, rounds: int, delta: float) -> float:
+def epsilon(
+    *,
+    sampling_rate: float,
+    noise_multiplier: float,
+    rounds: int,
+    delta: float,
+    sampling_law: str = "poisson",
+) -> float:
     """Return ε of `rounds` Poisson-subsampled Gaussian rounds, add/remove neighbours.
 
-    It is that of `rdp` where rounding leaves nothing better to be certified: of very many rounds or a tiny δ.
+    With sampling law `fixed` that of samples of a fixed size, one unit replaced. It is that of `rdp` where
+    rounding leaves nothing better to be certified: of very many rounds or a tiny δ.
     """
-    plan = {"sampling_rate": sampling_rate, "noise_multiplier": noise_multiplier}
-    by_losses = _epsilon([planned_mechanism(**plan)], [rounds], delta, "C")
-    return min(by_losses, rdp.epsilon(**plan, rounds=rounds, delta=delta))
+    sensitivity = planned_sensitivity(sampling_law)
+    release = planned_mechanism(sampling_rate, noise_multiplier, sampling_law)
+    plan = {"sampling_rate": sampling_rate, "noise_multiplier": noise_multiplier, "rounds": rounds}
+    by_losses = _epsilon([release], [rounds], delta, sensitivity)
+    return min(by_losses, rdp.epsilon(**plan, delta=delta, sampling_law=sampling_law))
 
 
 def evaluation_rounds(rounds: int) -> list[int]:
@@ -288,17 +317,18 @@ def evaluation_rounds(rounds: int) -> list[int]:
 
 
 def curves(view: View, delta: float) -> list[Curve]:
-    """Return ε after every round for sensitivities C and 2C.
+    """Return ε after every round for sensitivities C and 2C, or for `fixed` samples 2C alone.
 
-    None for `fixed` or `seen` samples, of which there is no loss distribution here, or for very many
-    mechanisms. A sensitivity whose ε is beyond all use (`WIDEST`) is left out. Between the `evaluated` rounds
-    a curve carries the value of the next one, which is larger: ε never falls from round to round.
+    None for `seen` samples, of which there is no loss distribution here, or for very many mechanisms. A
+    sensitivity whose ε is beyond all use (`WIDEST`) is left out. Between the `evaluated` rounds a curve
+    carries the value of the next one, which is larger: ε never falls from round to round.
     """
-    if view.law in ("fixed", "seen") or len(view.mechanisms) > MOST_MECHANISMS:
+    most = MOST_SIZES if view.law == "fixed" else MOST_MECHANISMS
+    if view.law == "seen" or len(view.mechanisms) > most:
         return []
     done = tuple(map(tuple, view.counts.cumsum(axis=0).tolist()))
     by_sensitivity: list[Curve] = []
-    for sensitivity in view.relations:  # as in rdp.py: add/remove at 2C bounds replaced clients
+    for sensitivity in view.sensitivities:  # as in rdp.py: add/remove at 2C bounds replaced clients
         value = _epsilons(tuple(view.mechanisms), done, delta, sensitivity)
         if value is None:
             continue
@@ -317,7 +347,8 @@ def _epsilon(mechanisms: Sequence[Mechanism], times: Sequence[int], delta: float
     run = _together(run)
     width = interval(list(run), list(run.values()), delta, sensitivity, CELLS)
     for wider in (width * coarser for coarser in COARSER):
-        epsilon = _composed(_losses(run, wider, sensitivity), run, delta) if wider <= WIDEST else np.inf
+        once = _losses(run, wider, delta, sensitivity) if wider <= WIDEST else None
+        epsilon = _composed(once, run, delta) if once else np.inf
         if epsilon < np.inf:
             return epsilon
     return np.inf
@@ -336,18 +367,24 @@ def _together(run: Mapping[Mechanism, int]) -> dict[Mechanism, int]:
 
 
 def _counted_as(mechanism: Mechanism, sensitivity: str) -> tuple[float, float]:
-    return max(mechanism.sampling_rate, LEAST_RATE), min(mechanism.multiplier(sensitivity), MOST_NOISE)
+    return max(mechanism.share, LEAST_RATE), min(mechanism.multiplier(sensitivity), MOST_NOISE)
 
 
 def _losses(
-    mechanisms: Iterable[Mechanism], width: float, sensitivity: str
+    mechanisms: Iterable[Mechanism], width: float, delta: float, sensitivity: str
 ) -> dict[Mechanism, list[PrivacyLoss]]:
-    """Return the loss of one release of each mechanism when a client is removed, and when one is added."""
+    """Return the losses of one release of each mechanism: when a client is removed, and when one is added.
+
+    Of samples of a fixed size it is one loss, of a client that is replaced, which holds for Poisson samples
+    too, and at every δ.
+    """
+    releases = {release: _counted_as(release, sensitivity) for release in mechanisms}
+    large = sensitivity == "2C" and delta > LARGEST_DELTA
+    if large or any(release.law == "fixed" for release in releases):
+        return {release: [replacement_loss_from_above(*of, width)] for release, of in releases.items()}
     return {
-        release: [
-            loss_from_above(*_counted_as(release, sensitivity), width, added) for added in (False, True)
-        ]
-        for release in mechanisms
+        release: [loss_from_above(*of, width, added) for added in (False, True)]
+        for release, of in releases.items()
     }
 
 
@@ -355,7 +392,9 @@ def _composed(
     once: Mapping[Mechanism, Sequence[PrivacyLoss]], run: Mapping[Mechanism, int], delta: float
 ) -> float:
     counted = [(once[release], count) for release, count in run.items()]
-    return max(upper_epsilon([(losses[way], count) for losses, count in counted], delta) for way in (0, 1))
+    ways = zip(*(losses for losses, _ in counted), strict=True)
+    times = [count for _, count in counted]
+    return max(upper_epsilon([*zip(losses, times, strict=True)], delta) for losses in ways)
 
 
 @cache  # runs of one paper differ in their data more often than in their noise
@@ -363,15 +402,19 @@ def _epsilons(
     mechanisms: tuple[Mechanism, ...], done: tuple[tuple[int, ...], ...], delta: float, sensitivity: str
 ) -> np.ndarray | None:
     """Return ε after every round, in each of which so many releases were `done` of every mechanism."""
-    width = interval(mechanisms, done[-1], delta, sensitivity, CURVE_CELLS)
+    many = len(mechanisms) > MOST_MECHANISMS
+    grid = (SIZES_CELLS, SOME_LAMBDAS) if many else (CURVE_CELLS, moments.LAMBDAS)
+    width = interval(mechanisms, done[-1], delta, sensitivity, *grid)
     if not width <= WIDEST:
         return None
-    once = _losses([release for release in mechanisms if release.noise_multiplier > 0], width, sensitivity)
+    noisy = [release for release in mechanisms if release.noise_multiplier > 0]
+    once = _losses(noisy, width, delta, sensitivity)
     value = np.full(len(done), np.inf)
     for last in evaluation_rounds(len(done)):
         run = {release: count for release, count in zip(mechanisms, done[last - 1], strict=True) if count}
         if run.keys() - once.keys():
             break
         value[last - 1] = _composed(once, run, delta) if run else 0.0
-    value[-1] = _epsilon(mechanisms, done[-1], delta, sensitivity)
+    if not many:
+        value[-1] = _epsilon(mechanisms, done[-1], delta, sensitivity)
     return np.minimum.accumulate(value[::-1])[::-1]

@@ -20,7 +20,7 @@ from scipy.special import gammaln, log_ndtr
 
 from fedpriv.account import moments
 from fedpriv.account.statement import Curve
-from fedpriv.account.views import Mechanism, View, planned_mechanism
+from fedpriv.account.views import Mechanism, View, planned_mechanism, planned_sensitivity
 
 NEAR = 1e-9  # what the search for a root may be off
 
@@ -127,9 +127,20 @@ SLACK = 1e-12
 LEAST, MOST = 1e-6, 1e100
 
 
-def epsilon(*, sampling_rate: float, noise_multiplier: float, rounds: int, delta: float) -> float:
-    """Return ε of `rounds` Poisson-subsampled Gaussian rounds, add/remove neighbours."""
-    once = divergences(planned_mechanism(sampling_rate, noise_multiplier), "C")
+def epsilon(
+    *,
+    sampling_rate: float,
+    noise_multiplier: float,
+    rounds: int,
+    delta: float,
+    sampling_law: str = "poisson",
+) -> float:
+    """Return ε of `rounds` Poisson-subsampled Gaussian rounds, add/remove neighbours.
+
+    With sampling law `fixed` that of samples of a fixed size, one unit replaced.
+    """
+    sensitivity = planned_sensitivity(sampling_law)
+    once = divergences(planned_mechanism(sampling_rate, noise_multiplier, sampling_law), sensitivity)
     return float(least_epsilon(rounds * once, delta)[0])
 
 
@@ -138,11 +149,10 @@ def curves(view: View, delta: float) -> list[Curve]:
 
     Divergences add up, so each mechanism is evaluated once.
     """
-    if view.law == "fixed":
-        return [view.curve(*epsilons(view, delta, "2C"), "rdp", "2C")]
     # See docs/accounting.md for why twice the sensitivity under add/remove bounds replaced clients.
     return [
-        view.curve(*epsilons(view, delta, sensitivity), "rdp", sensitivity) for sensitivity in view.relations
+        view.curve(*epsilons(view, delta, sensitivity), "rdp", sensitivity)
+        for sensitivity in view.sensitivities
     ]
 
 
@@ -184,10 +194,8 @@ def divergences(mechanism: Mechanism, sensitivity: str) -> np.ndarray:
     are convex in λ = α − 1: a chord between whole λ lies above those between.
     """
     alphas = np.array(orders())
-    rate, multiplier = mechanism.sampling_rate, mechanism.multiplier(sensitivity)
+    rate, multiplier = mechanism.share, mechanism.multiplier(sensitivity)
     fixed = mechanism.law == "fixed"
-    if fixed:
-        rate = mechanism.sample / mechanism.population
     if rate == 1 or mechanism.law == "seen":
         whole = alphas * moments.log_moment(1.0, multiplier, [1])[0] / 2
         return whole if rate == 1 else moments.seen_moment(rate, (alphas - 1) * whole) / (alphas - 1)

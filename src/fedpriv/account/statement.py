@@ -22,6 +22,7 @@ OTHER_DENOMINATOR = "the sum has another denominator"
 SAME_FLIPS = "the other bits of the tensor flip together"
 SAME_CLIENT = "the client that holds an example stays the same"
 MEAN_CLIPPED = "one example may move a clipped mean by 2C"
+NO_TERM = "so few equal distances have no confidence term"
 
 MARKS = {"†": "not a guarantee", "‡": "an estimate, never a guarantee"}
 
@@ -83,6 +84,15 @@ class PrivacyStatement:
     sensitivity: str = ""
     kind: str = "guarantee"
     violation: str = ""  # the assumption that fails; empty if all hold
+    population: int | None = None  # how many units there are, where somebody says so
+
+    @property
+    def note(self) -> str:
+        """Return why an ε that is right means nothing at its δ; empty where it does, or nobody knows n."""
+        if not self.population or self.delta < 1 / self.population:
+            return ""
+        most = f"1/n = {1 / self.population:.3g} (n = {self.population:,} {self.unit}s)"
+        return f"δ = {self.delta:g} is not below {most}: whoever publishes one of them, at random, keeps it"
 
     @property
     def assumptions_met(self) -> bool:
@@ -126,7 +136,8 @@ class PrivacyStatement:
     def __str__(self) -> str:
         """Return all of it on one line; what does not apply is left out."""
         words = [text if name == "status" else f"{name} {text}" for name, text in self.words.items() if text]
-        return f"ε = {self.shown} at δ = {self.delta:g} ({', '.join(words)})"
+        note = f"; {self.note}" if self.note else ""
+        return f"ε = {self.shown} at δ = {self.delta:g} ({', '.join(words)}){note}"
 
 
 @dataclass(frozen=True)
@@ -141,4 +152,4 @@ class Curve:
     distance: str = ""
     sensitivity: str = ""
     kind: str = "guarantee"
-    violation: str = ""  # the assumption that fails; empty if all hold
+    violation: str | np.ndarray = ""  # the assumption that fails, or that of each round; empty if all hold

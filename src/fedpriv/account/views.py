@@ -19,6 +19,7 @@ import numpy as np
 from fedpriv.account.check import Trace, noise_by_the_holder, over_bound
 from fedpriv.account.randomized_response import answers_at_random
 from fedpriv.account.statement import LEAST_UNKNOWN, MEAN_CLIPPED, SAME_CLIENT, SIZE_SEEN, Curve
+from fedpriv.errors import require_known
 from fedpriv.trace import DISTANCES, SAMPLED, own_columns
 
 ADD_OR_REMOVE = {"C": "add_remove", "2C": "replace_one"}
@@ -64,6 +65,11 @@ class View(NamedTuple):
     mechanism: str = "gaussian"  # what was released, as its scheme declares
     # Columns `[T]` of the trace beyond what every trace has: of the mechanism, and of how often who comes.
     facts: Mapping[str, np.ndarray] = MappingProxyType({})
+
+    @property
+    def sensitivities(self) -> list[str]:
+        """Sensitivities at which a bound is known: of cohorts of a fixed size, of replaced units alone."""
+        return [one for one in self.relations if one == "2C" or self.law != "fixed"]
 
     def violation_at(self, sensitivity: str) -> str:
         """Return the assumption that fails of an ε of this view at `sensitivity`; empty if all hold."""
@@ -114,11 +120,26 @@ class Mechanism(NamedTuple):
         """Return the multiplier seen when one unit moves the sum by `sensitivity`, C or 2C."""
         return self.noise_multiplier if sensitivity == "C" else self.noise_multiplier / 2
 
+    @property
+    def share(self) -> float:
+        """Return the chance of a unit to be in the release."""
+        drawn = self.law == "fixed" and self.population
+        return self.sample / self.population if drawn else self.sampling_rate
 
-def planned_mechanism(sampling_rate: float, noise_multiplier: float) -> Mechanism:
+
+def planned_mechanism(sampling_rate: float, noise_multiplier: float, law: str = "poisson") -> Mechanism:
     """Return the mechanism of rounds that have not happened yet, as the planner of a run sees it."""
-    law = "full" if sampling_rate == 1 else "poisson"
-    return Mechanism(law, 0, 0, sampling_rate, noise_multiplier)
+    return Mechanism("full" if sampling_rate == 1 else law, 0, 0, sampling_rate, noise_multiplier)
+
+
+# How whoever plans may say that clients get into a round, -> how far apart neighbours then are.
+PLANNED = {"poisson": "C", "fixed": "2C"}
+
+
+def planned_sensitivity(sampling_law: str) -> str:
+    """Return how far apart the neighbours of a plan are; BadInput where it has another law."""
+    require_known("sampling_law", [sampling_law], PLANNED)
+    return PLANNED[sampling_law]
 
 
 def local_noise_counts(trace: Trace) -> bool:

@@ -101,5 +101,9 @@ def _of_view(view: View, stated: list[PrivacyStatement], delta: float) -> Iterat
             continue
         name = "removed" if statement.sensitivity == "C" else "replaced"
         if name not in bounds:
-            bounds[name] = pair_epsilon(name, view.mechanisms, view.counts.sum(axis=0).tolist(), delta)
+            times = view.counts.sum(axis=0).tolist()
+            bounds[name] = pair_epsilon(name, view.mechanisms, times, delta)
+            if view.law == "fixed":  # where all others send the opposite too, the sum is that, or 2C from it
+                apart = [one._replace(noise_multiplier=one.multiplier("2C")) for one in view.mechanisms]
+                bounds[name] = max(bounds[name], pair_epsilon("removed", apart, times, delta))
         yield finding(name, statement, bounds[name], ARITHMETIC)

@@ -4,8 +4,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from fedpriv.account.ledgers import statements
-from fedpriv.account.runs import count_run, write_ledger
+from fedpriv.account.ledgers import statements, units_of
+from fedpriv.account.runs import count_run, run_trace, write_ledger
 from fedpriv.account.statement import PrivacyStatement
 from fedpriv.cli.options import CONFIGS
 from fedpriv.config.plan import load_preset
@@ -51,7 +51,7 @@ def account_run(
         if ((frame["unit"] == "instance") == (name == "instance_delta")).any():
             raise nobody_says(name, directory, configs)
     write_ledger(directory, frame, deltas)
-    return statements(frame)
+    return statements(frame, units_of(run_trace(RunDir(directory))))
 
 
 def nobody_says(name: str, directory: Path, configs: Path) -> BadInput:

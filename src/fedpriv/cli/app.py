@@ -276,11 +276,11 @@ def account(
     has to be given.
     """
     if traces.is_trace(directory):
-        from fedpriv.account import ledger, statements
+        from fedpriv.account.ledgers import ledger, statements, units_of
 
         at = traces.deltas(directory, delta, instance_delta)
         with traces.rows_of(directory) as trace:
-            epsilons = statements(ledger(trace, at, ignore=ignore or ()))
+            epsilons = statements(ledger(trace, at, ignore=ignore or ()), units_of(trace))
     else:
         from fedpriv.cli.account import account_run
         from fedpriv.store.rundir import run_directory

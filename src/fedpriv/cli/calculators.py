@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from decimal import ROUND_CEILING, Context
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -52,10 +52,21 @@ Settings = Annotated[
     ),
 ]
 
-ASSUMED = (
-    "Assumed: each client joins a round by itself with probability q (Poisson sampling; everyone at q = 1), "
-    "one client is added or removed, and the noise is on the sum of clipped updates."
-)
+SamplingLaw = Annotated[
+    str,
+    typer.Option(
+        metavar="poisson|fixed",
+        help="How clients get into a round: each by itself, or a share q of them, always so many.",
+        callback=lambda law: match_name("sampling law", law, ASSUMED),
+    ),
+]
+
+ASSUMED = {
+    "poisson": "Assumed: each client joins a round by itself with probability q (Poisson sampling; everyone "
+    "at q = 1), one client is added or removed, and the noise is on the sum of clipped updates.",
+    "fixed": "Assumed: a share q of the clients, always so many, is drawn for each round without replacement "
+    "(everyone at q = 1), one client is replaced, and the noise is on the sum of clipped updates.",
+}
 # Noise that is shown in fewer digits must still be enough.
 SIX_DIGITS = Context(prec=6, rounding=ROUND_CEILING)
 
@@ -66,6 +77,7 @@ def epsilon(
     rounds: Rounds,
     delta: Delta,
     accountant: Accountant = "moments",
+    sampling_law: SamplingLaw = "poisson",
     settings: Settings = None,
     as_json: AsJson = False,
 ) -> None:
@@ -73,16 +85,17 @@ def epsilon(
     from fedpriv.account import plans
 
     plan = {"sampling_rate": q, "noise_multiplier": noise_multiplier, "rounds": rounds, "delta": delta}
-    plan |= nested(settings or [])
-    statements = {name: plans.epsilon(accountant=name, **plan) for name in planners(accountant)}
+    plan |= settings_of_plan(sampling_law, settings)
+    statements = {name: plans.epsilon(accountant=name, **plan) for name in planners(accountant, sampling_law)}
     facts = {name: statement_as_dict(statement) for name, statement in statements.items()}
-    notes = assumptions(accountant)
+    notes = assumptions(accountant, sampling_law)
     if len(statements) > 1:
         least = min(statements, key=lambda name: statements[name].epsilon)
         use = (
-            f"Use ε = {statements[least].epsilon:.4g} ({least}): each of them holds, and the least "
-            f"says most. The 2019 paper counts {statements['moments'].epsilon:.4g} (moments)."
+            f"Use ε = {statements[least].epsilon:.4g} ({least}): each of them holds, and the least says most."
         )
+        if "moments" in statements:
+            use += f" The 2019 paper counts {statements['moments'].epsilon:.4g} (moments)."
         notes = [use, *notes]
     parts = statement_table(list(statements.values()), notes=notes)
     print_result(facts if accountant == "all" else facts[accountant], parts, as_json)
@@ -94,6 +107,7 @@ def calibrate(
     q: Rate,
     rounds: Rounds,
     accountant: Accountant = "moments",
+    sampling_law: SamplingLaw = "poisson",
     settings: Settings = None,
     as_json: AsJson = False,
 ) -> None:
@@ -101,9 +115,9 @@ def calibrate(
     from fedpriv.account import plans
 
     facts, statements, multipliers, cannot = {}, [], [], {}
-    for name in planners(accountant):
+    for name in planners(accountant, sampling_law):
         plan = {"sampling_rate": q, "rounds": rounds, "delta": delta, "accountant": name}
-        plan |= nested(settings or [])
+        plan |= settings_of_plan(sampling_law, settings)
         try:
             multiplier = plans.calibrate(epsilon=epsilon, **plan)
         except BadInput as error:
@@ -122,7 +136,9 @@ def calibrate(
             f"Use the noise multiplier of {least}: with each of them the plan keeps ε; it is the least."
         ]
     parts = statement_table(
-        statements, {"noise multiplier": multipliers}, notes=[*notes, *assumptions(accountant)]
+        statements,
+        {"noise multiplier": multipliers},
+        notes=[*notes, *assumptions(accountant, sampling_law)],
     )
     outcomes = facts | {name: {"found": why} for name, why in cannot.items()}
     print_result(outcomes if accountant == "all" else facts[accountant], parts, as_json)
@@ -150,17 +166,24 @@ def rr_epsilon(
     print_result(facts, statement_table(list(statements.values()), {"reading": readings}), as_json)
 
 
-def planners(accountant: str) -> Sequence[str]:
-    """Return the accountants asked for."""
+def settings_of_plan(sampling_law: str, settings: list[str] | None) -> dict[str, Any]:
+    """Return what else a plan is told: by options, of which the usual one need not be, and by keys."""
+    law = {"sampling_law": sampling_law} if sampling_law != "poisson" else {}
+    return law | nested(settings or [])
+
+
+def planners(accountant: str, sampling_law: str) -> Sequence[str]:
+    """Return the accountants asked for: of all those that count this law."""
     from fedpriv.account.plans import planners
 
-    return planners("gaussian") if accountant == ALL else (accountant,)
+    setting = "" if sampling_law == "poisson" else "sampling_law"
+    return planners("gaussian", setting) if accountant == ALL else (accountant,)
 
 
-def assumptions(accountant: str) -> list[str]:
+def assumptions(accountant: str, sampling_law: str) -> list[str]:
     """List the assumptions of a plan of ours; a package states those of its own."""
     from fedpriv.account import plans
 
     if accountant == ALL or accountant in plans.ACCOUNTANTS.own:
-        return [ASSUMED]
+        return [ASSUMED[sampling_law]]
     return list(filter(None, [plans.ACCOUNTANTS[accountant].assumes]))

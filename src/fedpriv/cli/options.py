@@ -107,5 +107,9 @@ def finite(value: Any) -> Any:
 
 
 def statement_as_dict(statement: PrivacyStatement) -> dict[str, Any]:
-    """Return a statement as plain data, with the status and the attacker accuracy that belong to every ε."""
-    return asdict(statement) | {"status": statement.status, "attacker_accuracy": statement.attacker_accuracy}
+    """Return a statement as plain data, with the status and the attacker accuracy that belong to every ε.
+
+    And a `note`, empty but where its δ is so large that it means nothing.
+    """
+    words = {"status": statement.status, "attacker_accuracy": statement.attacker_accuracy}
+    return asdict(statement) | words | {"note": statement.note}

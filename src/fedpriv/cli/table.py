@@ -138,6 +138,7 @@ def statement_table(
     below = [*notes, *([ESTIMATE] if any(statement.kind == "estimate" for statement in statements) else [])]
     if len(statements) == 1 and not columns:
         return [str(statements[0]), *below]
+    below = [*dict.fromkeys(filter(None, (f"{one.note}." * bool(one.note) for one in statements))), *below]
     lines = [
         {name: texts[number] for name, texts in (columns or {}).items()}
         | {"ε": statement.shown, "δ": f"{statement.delta:g}"}

@@ -121,8 +121,8 @@ def multiplier(run: Any, written: Mapping[str, Any]) -> float:
     if plan is None or run.hooks != Hooks() or run.model.sends_in_clear:
         raise BadInput(
             f"{key}: found a budget, allowed: a number; also a budget with a scheme that plans its noise (of "
-            "ours client_dp, denominator expected, cohort.law poisson or full), without hooks and with a "
-            "model that sends nothing in the clear"
+            "ours client_dp, denominator expected, cohort.law poisson, fixed or full), without hooks and "
+            "with a model that sends nothing in the clear"
         )
     from fedpriv.account.plans import planners  # slow to import, and few runs have a budget
 

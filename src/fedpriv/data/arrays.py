@@ -3,7 +3,7 @@
 Arrays hold images, features or sequences, and their labels.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -74,8 +74,8 @@ class Arrays(_Fields):
     def content(self) -> np.ndarray:
         """Return of each training example the first with equal inputs, int64 `[n]`, whatever their labels."""
         first: dict[bytes, int] = {}
-        digests = (blake2b(row.tobytes()).digest() for row in self.x_train)
-        return np.array([first.setdefault(digest, number) for number, digest in enumerate(digests)])
+        digests = enumerate(_digests(self.x_train))
+        return np.array([first.setdefault(digest, number) for number, digest in digests])
 
     @property
     def copies(self) -> int:
@@ -157,6 +157,65 @@ def _problem_of_owners(arrays: Arrays) -> str:
     if len(owner) and (owner != owner[::copies][arrays.group]).any():
         return "copies of one image with different owners"
     return ""
+
+
+# Networks begin with inputs of about this size: float images of more are not divided yet.
+LARGE = 10.0
+# How far apart the spreads of two splits may be, and of splits with fewer rows than these; of more rows than
+# the last every so many are looked at.
+APART, FEW, FAR_APART, MANY = 2.0, 20, 5.0, 1000
+# Floats that are as few whole numbers are labels more often than counts.
+MOST_LABELS = 20
+
+
+def doubts(arrays: Arrays) -> Iterator[str]:
+    """Yield what is no fault of arrays that have none, and yet a mistake nearly always, with a remedy.
+
+    Whoever does not see it finds a run at chance, or one that is too good.
+    """
+    if arrays.x_train.dtype.kind == "f":
+        yield from _large_inputs(arrays.x_train)
+    if arrays.x_train.dtype.kind == "f" or arrays.x_train.dtype == np.uint8:
+        yield from _other_scale(arrays.x_train, arrays.x_test)
+    seen = {*_digests(arrays.x_train)}
+    if again := sum(row in seen for row in _digests(arrays.x_test)):
+        yield f"x_test: found {again} of {len(arrays.x_test)} rows that are rows of x_train, too"
+    yield from _labels_of_another_task(arrays.y_train)
+
+
+def _digests(x: np.ndarray) -> Iterator[bytes]:
+    return (blake2b(row.tobytes()).digest() for row in x)
+
+
+def _large_inputs(x: np.ndarray) -> Iterator[str]:
+    """Yield that these are pictures, or features, in bytes that nobody divides."""
+    low, high = float(x.min()), float(x.max())
+    of_bytes = low >= 0 and LARGE < high <= 255 and not (x % 1).any()
+    if of_bytes or (x.ndim == 4 and max(-low, high) > LARGE):
+        remedy = 'as .astype("uint8") they are divided by 255' if of_bytes else "divide them"
+        yield f"x_train: found {x.dtype} from {low:g} to {high:g}; networks expect about 0 to 1: {remedy}"
+
+
+def _other_scale(trained: np.ndarray, tested: np.ndarray) -> Iterator[str]:
+    """Yield that the splits were not scaled alike."""
+    spreads = [float(x[:: max(1, len(x) // MANY)].std(dtype=np.float64)) for x in (trained, tested)]
+    most = APART if min(len(trained), len(tested)) >= FEW else FAR_APART
+    if min(spreads) * most < max(spreads):
+        spread = " and ".join(f"{x:.3g}" for x in spreads)
+        yield f"x_train, x_test: found spreads of {spread}; scale both alike, by the training split"
+
+
+def _labels_of_another_task(y: np.ndarray) -> Iterator[str]:
+    """Yield that labels are written so that they are numbers, or many labels an example."""
+    zeros_and_ones = y.ndim == 2 and y.shape[1] > 1 and ((y == 0) | (y == 1)).all()
+    if zeros_and_ones and (y.sum(axis=1) == 1).all():
+        what = "numbers to be predicted" if y.dtype.kind == "f" else f"{y.shape[1]} labels an example"
+        yield f"y_train: found one-hot labels, read as {what}; np.argmax(y, axis=1) makes classes of them"
+    elif y.dtype.kind == "f" and y.size and not (y % 1).any() and len(np.unique(y)) <= MOST_LABELS:
+        yield (
+            "y_train: found floats that are whole numbers, read as numbers to be predicted; "
+            ".astype(int) makes classes of them"
+        )
 
 
 def save(path: Path, arrays: Arrays) -> Path:

@@ -116,7 +116,7 @@ def number_owners(where: str, name: str, contents: Mapping[str, np.ndarray]) -> 
         return NOBODY
     owner = contents[name]
     if owner.dtype.kind not in "iuUS" or owner.ndim != 1:
-        raise BadInput(f"{where}: {name}: found {owner.dtype}, allowed: numbers or words [n]")
+        raise BadInput(f"{where}: {name}: found {owner.dtype}, allowed: whole numbers or words [n], no gaps")
     return np.unique(owner, return_inverse=True)[1].astype(np.int64)
 
 
@@ -157,6 +157,8 @@ def own_arrays(where: str, contents: dict[str, np.ndarray]) -> Arrays:
     if wrong := arrays.problem(made):
         double = x_train.dtype.kind == "f" and x_train.dtype != np.float32
         raise BadInput(f"{where}: found {wrong}" + '; .astype("float32") makes them so' * double)
+    for doubt in arrays.doubts(made):
+        print_stderr(f"{where}: {doubt}")
     return made
 
 

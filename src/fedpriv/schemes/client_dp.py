@@ -29,7 +29,10 @@ class RunBudget(Frozen):
     """What all rounds of a run may cost a client, in place of the scheme's `noise_multiplier`."""
 
     epsilon: Positive
-    """At sensitivity C, after the last round, at the run's `account.delta`."""
+    """Of a client added or removed, after the last round, at the run's `account.delta`.
+
+    With cohorts of a fixed size it is of a client replaced.
+    """
     accountant: str = ""
     """That certifies it; empty: the scheme's own, pld unless it says another."""
 
@@ -56,9 +59,10 @@ class ClientDP(Scheme):
     """Of the mean: clients expected, or who came."""
 
     def plan(self, cohort: CohortLaw, population: int, rounds: int) -> dict[str, Any] | None:
-        if self.denominator != "expected" or cohort.law not in ("poisson", "full"):
+        if self.denominator != "expected" or cohort.law not in ("poisson", "full", "fixed"):
             return None
-        return {"sampling_rate": cohort.expected(population) / population}
+        law = {"sampling_law": "fixed"} if cohort.law == "fixed" else {}
+        return {"sampling_rate": cohort.expected(population) / population, **law}
 
     def bound(self, updates: torch.Tensor, context: RoundContext) -> tuple[Bounded, Facts]:
         return clip(updates, self.clip_l2)
