@@ -83,6 +83,12 @@ class Finding(NamedTuple):
         """Attacker and means, in one sentence."""
         return THREATS[self.audit]
 
+    @property
+    def scope(self) -> str:
+        """Parts of a mechanism that were attacked, and those that were not, in one sentence."""
+        left = "; ".join(self.not_attacked) or "nothing"
+        return f"Attacked: {', '.join(self.attacked)}. Not attacked: {left}."
+
     def as_dict(self) -> dict[str, Any]:
         """Return all of it as plain data; what was attacked only of a dry run, which says it."""
         fields = self._asdict() if self.attacked else {name: getattr(self, name) for name in STORED}

@@ -138,8 +138,8 @@ class Scheme(RunPart):
     def combine(self, bounded: Bounded, context: RoundContext) -> tuple[torch.Tensor, Facts]:
         """Return the mean `[p]`, over a public denominator and with server noise: what a round releases.
 
-        Times `context.expected` it is the noisy sum that accountants count and dry runs attack. It may have
-        another length than a row, if `postprocess` makes a row of it. Of whole weights, the server's new ones.
+        Times `context.expected` it is the noisy sum that accountants count and dry runs attack. It may be
+        shorter than a row, if `postprocess` makes a row of it. Of whole weights, the server's new ones.
         """
         return bounded.updates.sum(0) / context.expected, {}
 

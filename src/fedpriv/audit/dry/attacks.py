@@ -170,7 +170,7 @@ def see_uploads(site: Site, ids: np.ndarray, played: Round, rng: np.random.Gener
 
 
 def see_bits(site: Site, ids: np.ndarray, played: Round, rng: np.random.Generator) -> Sight:
-    """Sight of answers; what is looked at for faults is how many answers of each bit, and client, are right."""
+    """Sight of answers; what is looked at for faults is how many of each bit, and client, are right."""
     gamma = played.facts["gamma"]
     right = (played.received.updates * played.sent > 0).double().numpy()
     first, second = np.hsplit(right, 2)

@@ -87,7 +87,11 @@ def audit_mechanism(
         epsilon=stated.epsilon,
         delta=delta,
         lower_bound=lower_bound(
-            ran, stated, delta, confidence, wrong=not mechanism.law_known or not faults.keys().isdisjoint(NOISE)
+            ran,
+            stated,
+            delta,
+            confidence,
+            wrong=not mechanism.law_known or not faults.keys().isdisjoint(NOISE),
         ),
         confidence=confidence,
         cost=f"{len(ran.inside):,} transcripts with the client, no training",
@@ -103,7 +107,11 @@ def transcripts(mechanism: AttackedMechanism, stated: Statement, least: int, see
     site = Site(mechanism, *sizes, of_uploads=stated.attack != "sum")
     if site.gradient() and not site.of_examples:
         least = -(-least // SLOWER)
-    rounds, first, other = mechanism.plan.rounds, Streams(seed, "dry run 0"), Streams(seed, "dry run of others")
+    rounds, first, other = (
+        mechanism.plan.rounds,
+        Streams(seed, "dry run 0"),
+        Streams(seed, "dry run of others"),
+    )
     watch = kept.Watch(site) if looks_at_kept(site) else None
     runs = [dry_run(site, stated, first, watch)]
     times = -(-least // max(1, len(runs[0].inside)))
@@ -214,9 +222,14 @@ def suspicions(ran: Transcripts) -> Iterator[tuple[str, Suspicion]]:
         yield "uploads", of_uploads(np.concatenate([run.uploads for run in ran.runs]))
     yield from cohorts.suspicions(site.mechanism.law, ran.of_all("came"), ran.again)
     if known and looks_at_kept(site):
-        names = kept.names_of(site.mechanism.scheme.memory(site.dimension))
-        of_kept = [ran.of_looks(name) for name in ("moved", "kept", "stated")]
-        yield from kept.suspicions(names, *of_kept, noise.numbers[: len(of_kept[0])])
+        looked = ran.of_looks("kept")
+        yield from kept.suspicions(
+            kept.names_of(site.mechanism.scheme.memory(site.dimension)),
+            ran.of_looks("moved"),
+            looked,
+            ran.of_looks("stated"),
+            noise.numbers[: len(looked)],
+        )
 
 
 def alike(rows: list[np.ndarray]) -> np.ndarray:

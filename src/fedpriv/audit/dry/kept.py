@@ -16,13 +16,14 @@ import numpy as np
 import torch
 from scipy.stats import chi2
 
-from fedpriv.audit.dry.normals import TESTS, Numbers, Suspicion, correlations, rarest
+from fedpriv.audit.dry.normals import TESTS, Numbers, Suspicion, correlations, rarest, spread_over, step_of
 from fedpriv.audit.dry.rounds import Site
 from fedpriv.schemes.base import Memory
 from fedpriv.streams import Streams
 
 STATED = "count_noise_multiplier"  # std of the noise over what a client moves it by; ∞: nothing is kept
 EXACT = 1e-4  # of noise in clients: what is kept may be float32
+FEWEST = 3  # runs of which a round is looked at by itself
 ALONE = ("law", "rounds", "following", "runs", "repeats")  # what is tested of what is kept by itself
 
 
@@ -38,7 +39,7 @@ def names_of(memory: Memory) -> list[str]:
 
 
 def logarithmic_mean(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """(a − b)/(ln a − ln b) of numbers of the same sign; the usual mean where they are nearly equal."""
+    """Return (a − b)/(ln a − ln b) of numbers of the same sign; the usual mean where they hardly differ."""
     with np.errstate(divide="ignore", invalid="ignore"):
         logarithmic = (first - second) / np.log(first / second)
     return np.where(np.abs(first - second) > 1e-3 * np.abs(first), logarithmic, (first + second) / 2)
@@ -58,7 +59,6 @@ class Watch:
 
         NaN where that is not seen. `hostile` `[n, d]` are the clients to choose from.
         """
-
         runs = (streams, Streams(streams.seed, f"{streams.run}, others"))
 
         def keep(run: int, *clients: torch.Tensor) -> np.ndarray:
@@ -93,16 +93,22 @@ def suspicions(
     unstated = np.argwhere((moved != 0) & np.isinf(stated)[..., None])
     if len(unstated):
         _, round, place = unstated[0]
-        yield "stated", Suspicion(
-            0.0,
-            f"{names[place]}, which is kept after round {round + 1}, moves with a client and no fact states its "
-            "noise; what follows from the noisy sum alone belongs in postprocess",
+        yield (
+            "stated",
+            Suspicion(
+                0.0,
+                f"{names[place]}, which is kept after round {round + 1}, moves with a client and no fact "
+                "states its noise; what follows from the noisy sum alone belongs in postprocess",
+            ),
         )
     seen = np.isfinite(noise) & np.isfinite(stated)[..., None]
     places, rounds = seen.any(axis=(0, 1)), seen.any(axis=2).all(axis=0)
     if not rounds.any():
         return
     noise = noise[:, rounds][..., places]
+    rng = np.random.default_rng(0)
+    parts = [spread_over(part, step_of(part, EXACT), rng) for part in np.moveaxis(noise, 2, 0)]
+    noise = np.stack(parts, axis=2)
     name = f"the noise of {' and '.join(dict.fromkeys(np.array(names)[places]))}, which is kept,"
     yield "kept_variance", too_little(noise, stated[:, rounds], name)
     usual = np.sqrt(np.nanmean(np.square(noise), axis=(0, 1)))
@@ -112,15 +118,15 @@ def suspicions(
     for test in ALONE:
         yield f"kept_{test}", TESTS[test](numbers)
     sums = of_sums[:, rounds]
-    first, second, rare = correlations(numbers.rows, sums.reshape(-1, sums.shape[2]), len(numbers.rows))
+    _, second, rare = correlations(numbers.rows, sums.reshape(-1, sums.shape[2]))
     yield "kept_sum", Suspicion(rare, f"{name} comes again in number {second} of the sum")
 
 
 def too_little(noise: np.ndarray, stated: np.ndarray, name: str) -> Suspicion:
     """Fault: what is kept has less noise than is stated, in all rounds or in one.
 
-    Of several numbers, each of which a client moves by one, the mean counts that has the least variance: it is
-    found in every other round and looked at in the rest.
+    Of several numbers, each of which a client moves by one, the mean counts that has the least
+    variance: it is found in every other round and looked at in the rest.
     """
     runs, rounds, size = noise.shape
     rows = noise.reshape(-1, size)
@@ -133,8 +139,11 @@ def too_little(noise: np.ndarray, stated: np.ndarray, name: str) -> Suspicion:
         combined[1 - start :: 2] = rows[1 - start :: 2] @ weights / weights.sum()
     combined = (rows[:, 0] if size == 1 else combined).reshape(runs, rounds) / stated
     squares, counts = np.nansum(combined**2, axis=0), np.isfinite(combined).sum(axis=0)
-    share = squares.sum() / max(1, counts.sum())
+    parts = [(squares.sum(keepdims=True), counts.sum(keepdims=True))]
+    if counts.min() >= FEWEST:
+        parts.append((squares, counts))
+    text = f"{name} has {{:.4g}} times the variance that {STATED} states"
     return rarest(
-        (chi2.cdf(some, count), lambda _: f"{name} has {share:.4g} times the variance that {STATED} states")
-        for some, count in ((squares, counts), (squares.sum(keepdims=True), counts.sum(keepdims=True)))
+        (chi2.cdf(some, count), lambda place, some=some, count=count: text.format(some[place] / count[place]))
+        for some, count in parts
     )

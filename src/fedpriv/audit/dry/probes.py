@@ -26,7 +26,9 @@ NORMS = (0.5, 1.01, 3.0, 10.0, 1e6)  # of hostile uploads, in units of the bound
 HUGE = 3e38  # near the largest number of float32
 ROUNDED = 1e-3  # its square is what float32 may move a sum by, relatively
 OTHER = Streams(0, "other noise")  # of the run that a round is compared with
-ALIKE = 6.5  # correlation of independent noise, in standard deviations: more comes once in ten thousand million
+ALIKE = (
+    6.5  # correlation of independent noise, in standard deviations: more comes once in ten thousand million
+)
 
 
 @dataclass(frozen=True)
@@ -53,8 +55,10 @@ class ProbedRound:
             self.bound + float(self.played.clean.double().norm()) + float(self.played.total.norm())
         )
 
-    def again(self, rows: torch.Tensor, ids: np.ndarray | None = None, streams: Streams | None = None) -> Round:
-        """Play the round again, of these clients; what the server makes of it is made of the first release."""
+    def again(
+        self, rows: torch.Tensor, ids: np.ndarray | None = None, streams: Streams | None = None
+    ) -> Round:
+        """Play the round again, of these clients; what the server makes of it is of the first release."""
         given = None if streams else self.played
         ids = np.arange(len(rows)) if ids is None else ids
         return self.site.play(rows, ids, self.round, self.memory, streams or self.streams, given)
@@ -197,7 +201,9 @@ def follows_from_the_release(probe: ProbedRound) -> str:
     seen = probe.site.of_uploads or probe.stated.accounting == "sized"
     others = [probe.quiet, *(() if seen else probe.without.values())]
     if changed := [name for other in others if (name := different(other.made, probe.played.made))]:
-        return f"{MADE.get(changed[0], changed[0] + ', which is kept,')} shows clients beside what is released"
+        return (
+            f"{MADE.get(changed[0], changed[0] + ', which is kept,')} shows clients beside what is released"
+        )
     return ""
 
 
@@ -207,7 +213,9 @@ MADE = {"step": "the server's step", "weights": "what the server sends"}
 def different(made: Memory, other: Memory) -> str:
     """Name of what the server made that differs; empty: nothing."""
     names = (
-        name for name in other if name not in made or not np.array_equal(made[name], other[name], equal_nan=True)
+        name
+        for name in other
+        if name not in made or not np.array_equal(made[name], other[name], equal_nan=True)
     )
     return next(names, "")
 
@@ -226,7 +234,7 @@ OF_BITS = ("repeatable", "run", "release")  # nothing bounds a bit, or needs to
 
 
 def hostile(site: Site, stated: Statement, facts: Facts, streams: Streams, round: int) -> torch.Tensor:
-    """Return hostile uploads `[n, d]` for the bound that the facts of a round declare; of bits random ones."""
+    """Return hostile uploads `[n, d]` for the bound that facts of a round declare; of bits random ones."""
     rng = streams.numpy("hostile", round)
     if stated.attack == "bit":
         signs = rng.choice(np.array([-1, 1], dtype=np.float32), (site.population, site.dimension))
