@@ -1,4 +1,4 @@
-"""What a scheme makes of the noisy mean is the server's step, and is kept; it declares anew what it releases."""
+"""What a scheme makes of the noisy mean is the server's step, and is kept."""
 
 import torch
 from safetensors.torch import load_file

@@ -107,12 +107,8 @@ def transcripts(mechanism: AttackedMechanism, stated: Statement, least: int, see
     site = Site(mechanism, *sizes, of_uploads=stated.attack != "sum")
     if site.gradient() and not site.of_examples:
         least = -(-least // SLOWER)
-    rounds, first, other = (
-        mechanism.plan.rounds,
-        Streams(seed, "dry run 0"),
-        Streams(seed, "dry run of others"),
-    )
-    watch = kept.Watch(site) if looks_at_kept(site) else None
+    rounds, first = mechanism.plan.rounds, Streams(seed, "dry run 0")
+    watch = kept.Watch(site, stated) if looks_at_kept(site) else None
     runs = [dry_run(site, stated, first, watch)]
     times = -(-least // max(1, len(runs[0].inside)))
     with progress(f"dry run of {mechanism.scheme.name}", 1, times, unit="run") as report:
@@ -120,7 +116,8 @@ def transcripts(mechanism: AttackedMechanism, stated: Statement, least: int, see
             looking = watch if time * rounds < LOOKS else None
             runs.append(dry_run(site, stated, Streams(seed, f"dry run {time}"), looking))
             report({"run": time + 1})
-    again = [attendance(site, site.draw(round, other)) for round in range(1, rounds + 1)]
+    others = Streams(seed, "dry run of others")
+    again = [attendance(site, site.draw(round, others)) for round in range(1, rounds + 1)]
     return Transcripts(site, runs, *probed(site, stated, first), np.array([again]))
 
 
@@ -140,7 +137,7 @@ def dry_run(site: Site, stated: Statement, streams: Streams, watch: kept.Watch |
         ids = site.draw(round, streams)
         came.append(attendance(site, ids))
         if watch:
-            looks.append(watch.look(round, memory, streams, hostile(site, stated, facts, streams, round)))
+            looks.append(watch.look(round, memory, streams))
         ids = np.arange(site.population) if stated.always else ids
         norm = 1.0  # of a bit; else far more than the bound of the round before
         if stated.attack != "bit":
@@ -206,6 +203,9 @@ def faults_of_runs(ran: Transcripts, alpha: float) -> dict[str, str]:
 def suspicions(ran: Transcripts) -> Iterator[tuple[str, Suspicion]]:
     """Yield each fault that there may be of noise and cohorts, by its name."""
     site, raw = ran.site, ran.of_all("noise")
+    if not np.isfinite(raw).all():
+        yield "law", Suspicion(0.0, "the noise is not normal: some of its numbers are none")
+        return
     known, size = site.mechanism.law_known, raw.shape[2]
     sums = len(ran.runs[0].drawn) == raw[0].size  # which are looked at as they are drawn
     noise = Numbers(

@@ -29,7 +29,7 @@ def suspicions(cohort_law: CohortLaw, came: np.ndarray, again: np.ndarray) -> It
         yield "twice", Suspicion(0.0, f"a client is drawn more than once in round {twice[0][1] + 1}")
     if fixed and (came.sum(axis=2) != size).any():
         yield "sizes", Suspicion(0.0, f"a cohort is not of the {size:g} clients that it shall be")
-    if cohort_law.law == "full":
+    if size >= population:
         return
     came, again = (np.minimum(part, 1).astype(np.float32) for part in (came, again))
     rows, chance = came.reshape(-1, population), size / population
@@ -126,7 +126,7 @@ def rarest_pair(counts: np.ndarray, trials: int, chance: float | None, what: str
             place = int(np.abs(np.nan_to_num((pairs * trials - both) / np.sqrt(both * left))).argmax())
         by_chance = hypergeom(trials, one[rows[place]], one[columns[place]])
         rare = 2 * min(by_chance.cdf(pairs[place]), by_chance.sf(pairs[place] - 1)) * pairs.size
-        expected = by_chance.mean()
+        expected = both[place] / trials
     else:
         (place, rare), expected = two_sided(pairs, trials, chance), trials * chance
     names = what.format(rows[place] + 1, columns[place] + 1)

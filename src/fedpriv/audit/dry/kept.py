@@ -16,8 +16,10 @@ import numpy as np
 import torch
 from scipy.stats import chi2
 
+from fedpriv.audit.dry.attacks import Statement
 from fedpriv.audit.dry.normals import TESTS, Numbers, Suspicion, correlations, rarest, spread_over, step_of
-from fedpriv.audit.dry.rounds import Site
+from fedpriv.audit.dry.probes import hostile
+from fedpriv.audit.dry.rounds import Round, Site
 from fedpriv.schemes.base import Memory
 from fedpriv.streams import Streams
 
@@ -48,34 +50,35 @@ def logarithmic_mean(first: np.ndarray, second: np.ndarray) -> np.ndarray:
 class Watch:
     """Who looks at what is kept: the same hostile client in all rounds of all runs."""
 
-    def __init__(self, site: Site) -> None:
-        self.site = site
+    def __init__(self, site: Site, stated: Statement) -> None:
+        self.site, self.stated = site, stated
         self.client: int | None = None  # among the hostile ones; None: none has moved anything yet
 
-    def look(
-        self, round: int, memory: Memory, streams: Streams, hostile: torch.Tensor
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def look(self, round: int, memory: Memory, streams: Streams) -> tuple[np.ndarray, np.ndarray]:
         """Return what a client moves each kept number by `[K]`, and its noise in clients `[K]`.
 
-        NaN where that is not seen. `hostile` `[n, d]` are the clients to choose from.
+        NaN where that is not seen.
         """
         runs = (streams, Streams(streams.seed, f"{streams.run}, others"))
+        nobody = torch.zeros(self.site.dimension)
 
-        def keep(run: int, *clients: torch.Tensor) -> np.ndarray:
-            rows = torch.stack([torch.zeros_like(hostile[0]), *clients])
-            played = self.site.play(rows, np.arange(len(rows)), round, memory, runs[run])
-            return flat(played.remembered)
+        def play(run: int, *clients: torch.Tensor) -> Round:
+            rows = torch.stack([nobody, *clients])
+            return self.site.play(rows, np.arange(len(rows)), round, memory, runs[run])
 
-        here, there = keep(0), keep(1)
+        silent = play(0)
+        clients = hostile(self.site, self.stated, silent.facts, streams, round)
+        here, there = flat(silent.remembered), flat(play(1).remembered)
         with np.errstate(divide="ignore", invalid="ignore"):
             if self.client is None:
-                moves = np.array([keep(0, client) for client in hostile]) - here
+                moves = np.array([flat(play(0, client).remembered) for client in clients]) - here
                 far = np.nan_to_num(np.abs(moves / (there - here)), nan=0.0, posinf=1e99).sum(axis=1)
                 if not far.any():
                     return np.zeros_like(here), np.full_like(here, np.nan)
                 self.client = int(far.argmax())
             first, second = (
-                keep(run, hostile[self.client]) - without for run, without in enumerate((here, there))
+                flat(play(run, clients[self.client]).remembered) - without
+                for run, without in enumerate((here, there))
             )
             noise = (there - here) / logarithmic_mean(first, second) / 2**0.5
         return first, np.where(np.isfinite(noise), noise, np.nan)

@@ -25,6 +25,7 @@ FEWEST = 20  # numbers that are expected in a cell of which the law is looked at
 DIRECTIONS = 32  # random ones
 NEAR = 50  # neighbours among which one number is told from the others; where rounds suffice, from all
 SPARE = 20  # rounds beyond the numbers that are told from each other
+ROUNDED = 1e-15  # of a correlation that is 1
 SUMMED = 1000  # products of which the sum is near a normal
 FLOATS = 30  # times what floats leave uncertain: numbers so near are equal
 RARE = 106.0  # over n²: n normals are all farther apart with probability e⁻³⁰
@@ -112,12 +113,15 @@ def step_of(values: np.ndarray, exact: float) -> float:
     gaps = gaps[gaps > 3 * exact]
     if len(gaps) < FEW:
         return 0.0
-    step = float(gaps.min())
-    for most in (1.5, 5.0, 20.0):  # the wider a gap, the finer it tells the step
-        near = gaps[gaps < most * step]
-        step = float(near.sum() / np.rint(near / step).sum())
-    whole = gaps[gaps < 50 * step] / step
-    return step if step > FLOATS * exact / 3 and (np.abs(whole - np.rint(whole)) < 0.1).all() else 0.0
+    for parts in (1, 2, 3, 4):  # the least distance may be of more than one step
+        step = float(gaps.min()) / parts
+        for most in (1.5, 5.0, 20.0):  # the wider a gap, the finer it tells the step
+            near = gaps[gaps < most * parts * step]
+            step = float(near.sum() / np.rint(near / step).sum())
+        whole = gaps[gaps < 50 * step] / step
+        if step > FLOATS * exact / 3 and (np.abs(whole - np.rint(whole)) < 0.1).all():
+            return step
+    return 0.0
 
 
 def spread_over(values: np.ndarray, step: float, rng: np.random.Generator) -> np.ndarray:
@@ -151,15 +155,17 @@ def least_independent(
         correlation = np.abs(np.nan_to_num(products / np.sqrt(np.outer(first, second))))
         row, column = np.unravel_index(int(correlation.argmax()), correlation.shape)
         largest = float(correlation[row, column])
-        odds = largest * np.sqrt((samples - 1) / np.fmax(1 - largest**2, 0.0))
+        odds = largest * np.sqrt((samples - 1) / np.fmax(1 - largest**2, ROUNDED))
     rare = 2 * float(t.sf(odds, samples - 1)) if samples > 1 else 1.0
     return int(row) + 1, int(column) + 1, rare * max(1, np.count_nonzero(products))
 
 
 def correlations(first: np.ndarray, second: np.ndarray) -> tuple[int, int, float]:
     """Return what `least_independent` does of the columns of `first` `[n, a]` and `second` `[n, b]`."""
-    one, other = (np.square(part, dtype=np.float64).sum(axis=0) for part in (first, second))
-    return least_independent((first.T @ second).astype(np.float64), one, other, len(first))
+    if len(first) < 4 * max(first.shape[1], second.shape[1]):  # a correlation may be near 1 by chance
+        first, second = first.astype(np.float64), second.astype(np.float64)
+    squares = (np.square(part, dtype=np.float64).sum(axis=0) for part in (first, second))
+    return least_independent((first.T @ second).astype(np.float64), *squares, samples=len(first))
 
 
 def variance(x: Numbers) -> Suspicion:

@@ -188,8 +188,7 @@ class Site(NamedTuple):
         context = self.context(len(rows), round, memory, streams)
         heard = Overheard(self.mechanism.scheme, given, self.of_uploads)
         mean, bounded, kept, facts = self.exchanged(cast(Scheme, heard), rows, ids, context)
-        # A copy: what is played again begins with the same mean, whatever is done to it.
-        step, after, processed = heard.postprocess(mean.clone(), context._replace(memory=kept))
+        step, after, processed = heard.postprocess(mean.clone(), context._replace(memory=copied(kept)))
         weights, broadcast = heard.broadcast(step, context)
         weights, noised = self.mechanism.hooks.before_broadcast(weights, context)
         facts = facts | processed | broadcast | noised
@@ -214,7 +213,7 @@ class Site(NamedTuple):
             tensors=(self.dimension - self.dimension // 2, self.dimension // 2),
             streams=streams,
             law=Full() if single else self.mechanism.law,
-            memory=memory,
+            memory=copied(memory),
         )
 
     def exchanged(
@@ -255,6 +254,11 @@ class Site(NamedTuple):
         }
 
 
+def copied(memory: Memory) -> Memory:
+    """Return a copy: what is played again begins with the same memory, whatever is done to it."""
+    return {name: part.clone() for name, part in memory.items()}
+
+
 def local_work(
     gradient: PrivateGradient | None, rows: torch.Tensor, ids: np.ndarray, context: RoundContext
 ) -> tuple[torch.Tensor, torch.Tensor]:
@@ -284,7 +288,8 @@ def declared_bound(facts: Facts, attack: str, of_examples: bool) -> float:
 
 def declared_std(facts: Facts, size: int) -> float:
     """Return the std of the noise that the sum of so many uploads is said to have."""
-    variance = facts["noise_std"] ** 2
+    std = facts["noise_std"] or (facts["noise_multiplier"] and facts["noise_multiplier"] * facts["clip_l2"])
+    variance = std**2
     if facts["noise_in_sum"]:
         shares = max(size, facts["noise_shares"]) if facts["topped_up"] else size
         variance += size * facts["upload_noise_std"] ** 2 + shares * facts["instance_noise_std"] ** 2
