@@ -28,12 +28,15 @@ def test_a_mechanism_is_audited_by_name(capsys):
     found = told(capsys)
     assert 0 < found["lower_bound"] < found["epsilon"] and found["confidence"] == 0.95
     assert found["verdict"] == "not refuted" and "knows all except one client's sampling" in found["threat"]
+    assert (found["attacked"], found["not_attacked"]) == (["cohort", "bound", "combine"], [])
 
 
 def test_an_audit_names_the_settings_of_the_mechanism_on_one_line(capsys):
     assert main(["audit", "--mechanism", "nbafl", *PLAN, "--set", "constant=2"]) == 0
     label = "epsilon=2.0, constant=2.0, weight_clip=1.0, scaling=paper, clip=norm, cohort.law=poisson"
-    assert capsys.readouterr().out.splitlines()[1] == f"nbafl with {label}"
+    out = capsys.readouterr().out
+    assert out.splitlines()[1] == f"nbafl with {label}"
+    assert "Attacked: cohort, bound, release, broadcast. Not attacked: nothing." in " ".join(out.split())
 
 
 @pytest.mark.parametrize(

@@ -140,6 +140,14 @@ def test_the_mechanism_of_the_template_is_counted_by_its_own_accountant_and_by_n
         statement(site, 1e-3)
 
 
+def test_the_scheme_of_the_page_on_extending_passes_the_dry_run_that_it_names(example):
+    plan = AlikeRounds(0.3, 2.0, 8)
+    scheme = example("extending.md", "from fedpriv.schemes.client_dp").TopK(clip_l2=1.0, noise_multiplier=2.0)
+    mechanism = dry.mechanism_by_name("client_dp", plan, 1e-3)._replace(scheme=scheme)
+    found = dry.audit_mechanism(mechanism, 1e-3, 400)
+    assert not found.refuted and "postprocess" in found.attacked and 0 < found.epsilon < math.inf
+
+
 @pytest.mark.parametrize("rate", [0.1, 1.0])
 def test_the_accountant_of_the_template_counts_no_less_than_is_spent(rate):
     releases = distinct_mechanisms([planned_mechanism(rate, 10.0)] * 100, np.ones(100, dtype=int))

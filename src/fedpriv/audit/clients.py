@@ -11,6 +11,7 @@
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -67,6 +68,7 @@ class Scores(NamedTuple):
         return float(self.values[best]), float(np.log(self.outside[best]))
 
 
+@lru_cache(maxsize=2)  # of the runs of one mechanism
 def scores(plan: AlikeRounds) -> Scores:
     """Distribution of the score of all rounds, by Fourier transform on a grid.
 

@@ -52,6 +52,8 @@ class Finding(NamedTuple):
     confidence: float
     cost: str  # in runs and transcripts
     broken: str = ""  # what is not as stated, where that alone refutes it
+    attacked: tuple[str, ...] = ()  # of a dry run: the parts of the mechanism that were looked at
+    not_attacked: tuple[str, ...] = ()  # and those that were not, and why
 
     @property
     def refuted(self) -> bool:
@@ -81,9 +83,16 @@ class Finding(NamedTuple):
         """Attacker and means, in one sentence."""
         return THREATS[self.audit]
 
+    @property
+    def scope(self) -> str:
+        """Parts of a mechanism that were attacked, and those that were not, in one sentence."""
+        left = "; ".join(self.not_attacked) or "nothing"
+        return f"Attacked: {', '.join(self.attacked)}. Not attacked: {left}."
+
     def as_dict(self) -> dict[str, Any]:
-        """Return all of it as plain data."""
-        return self._asdict() | {"refuted": self.refuted, "verdict": self.verdict, "threat": self.threat}
+        """Return all of it as plain data; what was attacked only of a dry run, which says it."""
+        fields = self._asdict() if self.attacked else {name: getattr(self, name) for name in STORED}
+        return fields | {"refuted": self.refuted, "verdict": self.verdict, "threat": self.threat}
 
     def __str__(self) -> str:
         """Return all of it on one line."""
@@ -93,6 +102,10 @@ class Finding(NamedTuple):
             f"lower bound {self.lower_bound:.4g} ({self.sure}): {self.verdict}{broken} "
             f"({self.audit.replace('_', ' ')}; {self.cost})"
         )
+
+
+# The columns of a finding about a run.
+STORED = [name for name in Finding._fields if name not in ("attacked", "not_attacked")]
 
 
 def counting_text(statement: PrivacyStatement) -> str:

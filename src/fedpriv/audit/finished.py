@@ -10,14 +10,14 @@ from pathlib import Path
 import pandas as pd
 
 from fedpriv.audit import clients, uploads
-from fedpriv.audit.finding import Finding, Known, known_run
+from fedpriv.audit.finding import STORED, Finding, Known, known_run
 from fedpriv.progress import count_each
 from fedpriv.schemes import SCHEMES
 from fedpriv.store import parquet
 from fedpriv.store.rundir import RunDir
 
 OF_RUN = ["run", "seed"]
-FINDING_COLUMNS = [*OF_RUN, *Finding._fields]
+FINDING_COLUMNS = [*OF_RUN, *STORED]
 
 AUDITS: dict[str, Callable[[Known], Iterator[Finding]]] = {
     "outlier": clients.outlier,

@@ -85,7 +85,8 @@ def audit(
     took = time.perf_counter() - started
     facts = finding.as_dict() | {"settings": target.settings, "seconds": took}
     settings_line = ", ".join(f"{key}={text}" for key, text in flatten(target.settings).items())
-    lines = [str(finding), f"{mechanism} with {settings_line}", finding.threat, f"{took:.1f} seconds"]
+    lines = [str(finding), f"{mechanism} with {settings_line}", finding.threat, finding.scope]
+    lines += [f"{took:.1f} seconds"]
     print_result(facts, lines, as_json)
     if finding.refuted:
         raise typer.Exit(1)

@@ -54,7 +54,7 @@ class RoundContext(NamedTuple):
 
 
 # What a scheme does with clients' data: whoever overrides one of them says anew what is released.
-VERBS = ("gradient", "memory", "bound", "release", "combine", "remember", "broadcast")
+VERBS = ("gradient", "memory", "bound", "release", "combine", "remember", "postprocess", "broadcast")
 DECLARED = ("mechanism", "plan")
 
 
@@ -136,9 +136,10 @@ class Scheme(RunPart):
         return bounded, {}
 
     def combine(self, bounded: Bounded, context: RoundContext) -> tuple[torch.Tensor, Facts]:
-        """Return the mean `[p]`, over a public denominator and with server noise: the server's step.
+        """Return the mean `[p]`, over a public denominator and with server noise: what a round releases.
 
-        Of whole weights, the server's new ones.
+        Times `context.expected` it is the noisy sum that accountants count and dry runs attack. It may be
+        shorter than a row, if `postprocess` makes a row of it. Of whole weights, the server's new ones.
         """
         return bounded.updates.sum(0) / context.expected, {}
 
@@ -148,6 +149,14 @@ class Scheme(RunPart):
         It is public from then on: what is taken from clients' data gets its noise here.
         """
         return dict(context.memory), {}
+
+    def postprocess(self, mean: torch.Tensor, context: RoundContext) -> tuple[torch.Tensor, Memory, Facts]:
+        """Return the server's step `[p]`, and the memory for the next round: a function of what is released.
+
+        `mean` is what `combine` has returned, `context.memory` what `remember` has. It costs nothing, so it
+        may depend on nothing else that clients sent, nor on who came.
+        """
+        return mean, dict(context.memory), {}
 
     def broadcast(self, weights: torch.Tensor, context: RoundContext) -> tuple[torch.Tensor, Facts]:
         """Weights `[p]` that the server keeps and sends, of its new ones."""

@@ -1,4 +1,4 @@
-"""One round: cohort, local work, bound, release, combine, broadcast; and its row of the trace."""
+"""One round: cohort, local work, bound, release, combine, postprocess, broadcast; its row of the trace."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def run_round(
     rows = results.clean[:, :protected] if private_gradient else uploads  # what is bounded, without noise
 
     # 4. Bound, client-side release, mean over a public denominator, server noise. Canaries send, too.
-    mean, bounded, state.memory, exchanged = exchange(
+    mean, bounded, memory, exchanged = exchange(
         run.scheme,
         run.hooks,
         probes.with_canaries(run, rows[:size], streams, round),
@@ -165,7 +165,9 @@ def run_round(
         facts |= probes.record_instance_distances(state, private_gradient, results, size, steps)
     facts |= run.model.facts(round)
 
-    # 6. The server moves and sends. What no scheme protects is the cohort's mean, or stays with its client.
+    # 6. The server makes a step of what was released, moves and sends. What no scheme protects is the
+    # cohort's mean, or stays with its client.
+    mean, state.memory, processed = run.scheme.postprocess(mean, context._replace(memory=memory))
     rate = learning_rate(run.server, round, rounds)
     old = state.flat[:protected]
     step = mean - old if run.scheme.sends == "weights" else mean
@@ -183,7 +185,7 @@ def run_round(
     # 7. The row of the trace.
     norms = rows[:size].norm(dim=1).double().cpu().numpy()
     losses = results.losses[:size][results.losses[:size].isfinite()]
-    facts |= exchanged | broadcast | noised
+    facts |= exchanged | processed | broadcast | noised
     facts = {name: fact.item() if isinstance(fact, torch.Tensor) else fact for name, fact in facts.items()}
     return {
         "round": round,

@@ -8,7 +8,8 @@ down. Noise and cohorts must be independent from round to round.
 
 - `rounds`: what is run, by name, and one round of it.
 - `attacks`: the ε that its facts state, who sees what, and how well that is told apart.
-- `checks`: what can be looked at in a round without any chance, and in many rounds with it.
+- `probes`: what can be looked at in a round without any chance.
+- `normals`, `cohorts`, `kept`: tests of all noise, of who came, and of what a scheme keeps.
 - `audits`: all of it together.
 """
 

@@ -1,8 +1,10 @@
 """Attacks on a mechanism that is run dry: the ε that it states, what an attacker sees, and its scores.
 
 Canary i sends ten times the bound along axis i. What a sum shows along axes that nobody has is noise alone.
-An attacker of single uploads looks at each along its sender's axis and along one of nobody's. An attacker of
-bits sees answers: half of the bits as they were sent, the others as if the opposite had been.
+Of a sum in other axes, a sketch, the attacker takes what all others sent from it: what is left along an axis
+is noise, and in a round in which a canary came as much more as its part is long. An attacker of single
+uploads looks at each along its sender's axis and along one of nobody's. An attacker of bits sees answers:
+half of the bits as they were sent, the others as if the opposite had been.
 """
 
 import math
@@ -12,18 +14,20 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 import torch
-from scipy.special import bdtr, ndtr, ndtri
-from scipy.stats import binom
+from scipy.special import ndtr, ndtri
+from scipy.stats import binom, chi2
 
 from fedpriv.account import PrivacyStatement, ledger, statements
 from fedpriv.account.check import checked_trace
 from fedpriv.account.randomized_response import ONE_BIT, answers_at_random
 from fedpriv.account.views import views
 from fedpriv.audit.clients import AlikeRounds, Scores, score, scores
+from fedpriv.audit.dry.cohorts import normal_scores
 from fedpriv.audit.dry.rounds import Round, Site, declared_bound, declared_std
 from fedpriv.errors import BadInput
+from fedpriv.mechanisms.clipping import norms_of
 from fedpriv.streams import Streams
-from fedpriv.trace import SAMPLED
+from fedpriv.trace import MECHANISMS, SAMPLED
 
 # How an ε is counted -> who sees what.
 SEEN = {
@@ -71,7 +75,7 @@ def statement(site: Site, delta: float) -> Statement:
     Raises BadInput where there is none, and where rounds are not independent: clients who come in turn, or
     noise that is correlated.
     """
-    mechanism, rows = site.mechanism, []
+    mechanism, rows, played = site.mechanism, [], None
     memory = mechanism.scheme.memory(site.dimension)
     streams = Streams(0, "dry run that is accounted")
     for round in range(1, mechanism.plan.rounds + 1):
@@ -79,6 +83,7 @@ def statement(site: Site, delta: float) -> Statement:
         played = site.play(torch.zeros(len(ids), site.dimension), ids, round, memory, streams)
         memory = played.memory
         rows.append(site.row(played.facts, round, len(ids)))
+    assert played
     trace = checked_trace(pd.DataFrame(rows))
     units = {"instance": ["instance"], "client": ["client"]}.get(mechanism.scheme.unit, ["client", "none"])
     accountings = [*SEEN]
@@ -95,9 +100,13 @@ def statement(site: Site, delta: float) -> Statement:
     subject = f"--mechanism: found {mechanism.scheme.name} with these settings, "
     if not met:
         raise BadInput(f"{subject}whose facts state no ε, allowed: what has a guarantee")
-    if any(view.mechanism != "gaussian" or view.law not in SAMPLED for view in views(trace, {})):
+    released = MECHANISMS[mechanism.scheme.mechanism]
+    if not released.independent or any(view.law not in SAMPLED for view in views(trace, {})):
         raise BadInput(f"{subject}whose rounds depend on each other, allowed: independent noise and cohorts")
-    return Statement(**vars(min(met, key=lambda stated: stated.epsilon)))
+    least = Statement(**vars(min(met, key=lambda stated: stated.epsilon)))
+    if least.attack != "bit" and math.isinf(declared_bound(played.facts, least.attack, site.of_examples)):
+        raise BadInput(f"{subject}whose facts state no clip_l2, allowed: a bound of what a client sends")
+    return least
 
 
 class Sight(NamedTuple):
@@ -107,6 +116,7 @@ class Sight(NamedTuple):
     outside: np.ndarray  # and without
     noise: np.ndarray  # [d], of the sum
     drawn: np.ndarray  # single numbers of noise, as they were drawn
+    uploads: np.ndarray  # the noise of single uploads, each as one standard normal; empty of a sum
     multiplier: float  # of the noise that hides a canary
 
 
@@ -118,50 +128,54 @@ def canaries(site: Site, attack: str, rng: np.random.Generator) -> torch.Tensor:
     return torch.eye(site.dimension)[: site.population]
 
 
+NOBODY = np.zeros(0)
+
+
 def see_sum(site: Site, ids: np.ndarray, played: Round, rng: np.random.Generator) -> Sight:
-    """Sight of the noisy sum `[d]`."""
-    # Of a scheme whose noise no column says the unit is the bound.
-    std = declared_std(played.facts, len(played.clean)) or played.facts["clip_l2"]
+    """Sight of the noisy sum `[k]`: as large a part of its axes is the canaries' as of the d of a row."""
     bound = declared_bound(played.facts, "sum", site.of_examples)
-    noise = (played.total - played.clean.sum(0)).numpy() / std
-    inside, outside = np.split(played.total.numpy() / bound, [site.population])
-    return Sight(inside, outside, noise, noise, std / bound)
+    sent = played.clean.double().sum(0).numpy()
+    total = played.total.numpy()
+    noise = total - sent
+    # Of a scheme whose noise no column states the unit is what there is.
+    std = declared_std(played.facts, len(played.clean)) or float(noise.std()) or bound
+    theirs = len(noise) * site.population // site.dimension
+    seen = total / bound
+    if len(noise) < site.dimension or np.delete(sent, ids).any():  # in other axes than those of the canaries
+        parts = norms_of(played.clean).numpy() / bound
+        seen = noise / bound
+        np.add.at(seen, ids[ids < theirs], parts[ids < theirs])
+    inside, outside = np.split(seen, [theirs])
+    return Sight(inside, outside, noise / std, noise / std, NOBODY, std / bound)
 
 
 def see_uploads(site: Site, ids: np.ndarray, played: Round, rng: np.random.Generator) -> Sight:
-    """Sight of single uploads.
+    """Sight of single uploads `[n, k]`.
 
-    What is looked at for faults is the noise of their sum, and its law in a few of them: whatever is drawn,
-    a sum of many is near a normal.
+    What is looked at for faults is the noise of their sum, how much of it each has, and its law in a few of
+    them: whatever is drawn, a sum of many is near a normal.
     """
     bound = declared_bound(played.facts, "upload", site.of_examples)
     std = math.hypot(played.facts["upload_noise_std"], played.facts["instance_noise_std"])
-    rows = played.received.updates.double().numpy()
-    noise = (rows - played.clean.double().numpy()) / std
-    nobody = site.population + ids % (site.dimension - site.population)
+    clean = played.clean.double().numpy()
+    noise = (played.received.updates.double().numpy() - clean) / std
+    size, rows = noise.shape[1], np.arange(len(ids))
+    theirs = size * site.population // site.dimension
     inside, outside = np.full((2, site.population), np.nan)
-    inside[ids], outside[ids] = (rows[np.arange(len(ids)), axis] / bound for axis in (ids, nobody))
+    inside[ids] = noise[rows, ids % theirs] * (std / bound) + np.linalg.norm(clean, axis=1) / bound
+    outside[ids] = noise[rows, theirs + ids % (size - theirs)] * (std / bound)
     single = noise[rng.choice(len(ids), min(len(ids), UPLOADS), replace=False)]
-    return Sight(inside, outside, noise.sum(0) / max(1, len(ids)) ** 0.5, single, std / bound)
+    each = ndtri(chi2.cdf(np.square(noise).sum(axis=1), size)).clip(-40, 40)
+    return Sight(inside, outside, noise.sum(0) / max(1, len(ids)) ** 0.5, single, each, std / bound)
 
 
 def see_bits(site: Site, ids: np.ndarray, played: Round, rng: np.random.Generator) -> Sight:
-    """Sight of answers; what is looked at for faults is how many answers of each bit are right."""
+    """Sight of answers; what is looked at for faults is how many of each bit, and client, are right."""
     gamma = played.facts["gamma"]
     right = (played.received.updates * played.sent > 0).double().numpy()
     first, second = np.hsplit(right, 2)
-    noise = normal_scores(right.sum(0), len(ids), 0.5 + gamma, rng)
-    return Sight(first.ravel(), 1 - second.ravel(), noise, noise, gamma)
-
-
-def normal_scores(counts: np.ndarray, trials: int, chance: float, rng: np.random.Generator) -> np.ndarray:
-    """Return counts as standard normals: exactly that, if they are independent and binomial.
-
-    Dunn and Smyth 1996, "Randomized quantile residuals".
-    """
-    counts = np.minimum(counts, trials)
-    below = np.where(counts > 0, bdtr(counts - 1, trials, chance), 0.0)
-    return ndtri(rng.uniform(below, bdtr(counts, trials, chance)))
+    noise, each = (normal_scores(right.sum(side), right.shape[side], 0.5 + gamma, rng) for side in (0, 1))
+    return Sight(first.ravel(), 1 - second.ravel(), noise, noise, each, gamma)
 
 
 def upload_scores(stated: Statement, plan: AlikeRounds) -> Scores:

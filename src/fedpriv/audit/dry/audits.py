@@ -1,44 +1,75 @@
 """A dry run from its rounds to a finding."""
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 import torch
+from scipy.special import ndtr
 
 from fedpriv.audit import bounds
-from fedpriv.audit.dry.attacks import ATTACKS, LOUD, Sight, Statement, canaries, statement
-from fedpriv.audit.dry.checks import ALPHA, NOISE, Seen, check_runs, histogram, probe_round
-from fedpriv.audit.dry.rounds import CLIENTS, AttackedMechanism, Site, declared_bound
+from fedpriv.audit.dry import cohorts, kept
+from fedpriv.audit.dry.attacks import ATTACKS, LOUD, Statement, canaries, statement
+from fedpriv.audit.dry.normals import PAIRS, TESTS, Numbers, Suspicion, rarest, spread_pvalue, steps_beneath
+from fedpriv.audit.dry.probes import ProbedRound, faults_of, hostile
+from fedpriv.audit.dry.rounds import CLIENTS, AttackedMechanism, Site, declared_bound, declared_std
 from fedpriv.audit.finding import Finding
 from fedpriv.progress import progress
+from fedpriv.schemes.base import VERBS, Scheme
 from fedpriv.streams import Streams
 
 EMPTY = 100  # axes that nobody has
 ANSWERING, BITS = 40, 100  # clients that send bits, and how many each
 SAME = 1e-9  # multipliers that differ by less, relatively, are one
 SLOWER = 10  # so many times fewer transcripts are made where every client draws noise of its own
-
-
-class Transcripts(NamedTuple):
-    """What an attacker sees in dry runs, and the faults that probes find in the first."""
-
-    seen: Seen
-    inside: np.ndarray  # scores with the canary
-    outside: np.ndarray  # and without
-    multipliers: np.ndarray  # [runs, T], of the noise that hides a canary
-    faults: dict[str, str]  # by the name of the probe
+LOOKS = 300  # rounds in which somebody looks at what is kept, in whole runs: each is four rounds more
+ALPHA = 1e-3  # how often one of all tests of a sound mechanism is wrong: confidence pays
+EXACT = 1e-6  # of what float32 has added up, in the units of its largest part
+# Where one of these faults is, nobody knows how scores are distributed without the canary.
+NOISE = {*TESTS, "uploads", "steps", "repeatable", "noise", "run"}
 
 
 class DryRun(NamedTuple):
-    """One dry run of T rounds."""
+    """One dry run of T rounds: what an attacker makes of it, and what is tested."""
 
-    sights: list[Sight]
+    inside: np.ndarray  # scores with the canary
+    outside: np.ndarray  # and without
+    multipliers: np.ndarray  # [T], of the noise that hides a canary
+    noise: np.ndarray  # [T, d], over σ
+    drawn: np.ndarray  # [m], single numbers of it, as they were drawn
+    uploads: np.ndarray  # the noise of single uploads, each as one standard normal
     came: np.ndarray  # [T, population], how often each was drawn
-    faults: dict[str, str]
+    moved: np.ndarray  # [T, K], what a client moves the numbers by that are kept; empty if nobody looked
+    kept: np.ndarray  # [T, K], their noise, in clients
+    stated: np.ndarray  # [T], what a fact states of that noise
 
-    def of_each_round(self, name: str) -> np.ndarray:
-        """One field of the sights, of each round."""
-        return np.array([getattr(sight, name) for sight in self.sights])
+
+class Transcripts(NamedTuple):
+    """Dry runs of a site, and what else was looked at once."""
+
+    site: Site
+    runs: list[DryRun]
+    faults: dict[str, str]  # that probes find, by their names
+    totals: np.ndarray  # [T, d], sums of hostile uploads, over σ
+    again: np.ndarray  # [1, T, population], who comes in one more run
+
+    def of_all(self, name: str) -> np.ndarray:
+        """One field of all runs `[R, ...]`."""
+        return np.array([getattr(run, name) for run in self.runs])
+
+    def of_looks(self, name: str) -> np.ndarray:
+        """One field of those runs in which somebody looked at what is kept `[L, ...]`."""
+        return np.array([getattr(run, name) for run in self.runs if len(run.kept)])
+
+    @property
+    def inside(self) -> np.ndarray:
+        """Scores of all transcripts with the canary."""
+        return self.of_all("inside").ravel()
+
+    @property
+    def outside(self) -> np.ndarray:
+        """Scores of all transcripts without it."""
+        return self.of_all("outside").ravel()
 
 
 def audit_mechanism(
@@ -47,68 +78,67 @@ def audit_mechanism(
     """Return the finding of dry runs about the tightest guarantee that the mechanism's facts state."""
     stated = statement(Site(mechanism, CLIENTS, CLIENTS + EMPTY), delta)
     ran = transcripts(mechanism, stated, least, seed)
-    faults = ran.faults | check_runs(ran.seen)
-    lower = lower_bound(ran, stated, delta, confidence, wrong=not faults.keys().isdisjoint(NOISE))
+    faults = ran.faults | faults_of_runs(ran, ALPHA)
+    attacked, not_attacked = scope(ran)
     return Finding(
         audit="dry_run",
         about=f"{stated.about} of {mechanism.scheme.name} ({stated.accountant})",
         kind="guarantee",
         epsilon=stated.epsilon,
         delta=delta,
-        lower_bound=lower,
+        lower_bound=lower_bound(
+            ran,
+            stated,
+            delta,
+            confidence,
+            wrong=not mechanism.law_known or not faults.keys().isdisjoint(NOISE),
+        ),
         confidence=confidence,
         cost=f"{len(ran.inside):,} transcripts with the client, no training",
         broken="; ".join(faults.values()),
+        attacked=attacked,
+        not_attacked=not_attacked,
     )
 
 
 def transcripts(mechanism: AttackedMechanism, stated: Statement, least: int, seed: int = 0) -> Transcripts:
     """Return at least so many transcripts with the canary, of as many dry runs as it takes."""
-    bits = stated.attack == "bit"
-    site = Site(mechanism, ANSWERING, BITS) if bits else Site(mechanism, CLIENTS, CLIENTS + EMPTY)
+    sizes = (ANSWERING, BITS) if stated.attack == "bit" else (CLIENTS, CLIENTS + EMPTY)
+    site = Site(mechanism, *sizes, of_uploads=stated.attack != "sum")
     if site.gradient() and not site.of_examples:
         least = -(-least // SLOWER)
-    times = -(-least // (ANSWERING * BITS // 2 if bits else CLIENTS))
-    seen = Seen.of_nothing(site)
-    attack, inside, outside, multipliers, faults = ATTACKS[stated.attack], [], [], [], {}
-    with progress(f"dry run of {mechanism.scheme.name}", 0, times, unit="run") as report:
-        for time in range(times):
-            run = dry_run(site, stated, Streams(seed, f"dry run {time}"), probing=time == 0)
-            noise, multiplier = run.of_each_round("noise"), run.of_each_round("multiplier")
-            for scores, name in ((inside, "inside"), (outside, "outside")):
-                scores.append(attack.score(mechanism.plan, run.of_each_round(name), multiplier))
-            multipliers.append(multiplier)
-            faults = run.faults | faults
-            drawn = np.concatenate([sight.drawn.ravel() for sight in run.sights])
-            seen = Seen(
-                site,
-                powers=np.vstack([seen.powers, (noise**2).sum(axis=1)]),
-                cells=seen.cells + histogram(drawn),
-                numbers=seen.numbers + noise.T @ noise,
-                rounds=seen.rounds + noise @ noise.T,
-                sizes=np.vstack([seen.sizes, run.came.sum(axis=1)]),
-                came=seen.came + run.came.sum(axis=0),
-            )
+    rounds, first = mechanism.plan.rounds, Streams(seed, "dry run 0")
+    watch = kept.Watch(site, stated) if looks_at_kept(site) else None
+    runs = [dry_run(site, stated, first, watch)]
+    times = -(-least // max(1, len(runs[0].inside)))
+    with progress(f"dry run of {mechanism.scheme.name}", 1, times, unit="run") as report:
+        for time in range(1, times):
+            looking = watch if time * rounds < LOOKS else None
+            runs.append(dry_run(site, stated, Streams(seed, f"dry run {time}"), looking))
             report({"run": time + 1})
-    scores = (np.concatenate(inside), np.concatenate(outside))
-    return Transcripts(seen, *scores, np.array(multipliers), faults)
+    others = Streams(seed, "dry run of others")
+    again = [attendance(site, site.draw(round, others)) for round in range(1, rounds + 1)]
+    return Transcripts(site, runs, *probed(site, stated, first), np.array([again]))
 
 
-def dry_run(site: Site, stated: Statement, streams: Streams, probing: bool) -> DryRun:
-    """Sights of one dry run, and with `probing` the faults that probes find in its rounds."""
-    attack, population, rounds = ATTACKS[stated.attack], site.population, site.mechanism.plan.rounds
-    rows = canaries(site, stated.attack, streams.numpy("directions"))
-    memory, faults = site.mechanism.scheme.memory(site.dimension), dict[str, str]()
+def attendance(site: Site, ids: np.ndarray) -> np.ndarray:
+    """How often each of the population is among those who were drawn."""
+    return np.bincount(ids, minlength=site.population).astype(np.uint8)
+
+
+def dry_run(site: Site, stated: Statement, streams: Streams, watch: kept.Watch | None) -> DryRun:
+    """One dry run of the attack on what is stated; who watches looks at what is kept."""
+    attack, mechanism = ATTACKS[stated.attack], site.mechanism
+    rows, rng = canaries(site, stated.attack, streams.numpy("directions")), streams.numpy("looks")
+    memory = mechanism.scheme.memory(site.dimension)
     facts = site.play(torch.zeros(1, site.dimension), np.zeros(1, int), 1, memory, streams).facts
-    sights, rng, came = [], streams.numpy("looks"), np.zeros((rounds, population))
-    for round in range(1, rounds + 1):
+    sights, came, looks, stated_of_kept = [], [], [], []
+    for round in range(1, mechanism.plan.rounds + 1):
         ids = site.draw(round, streams)
-        np.add.at(came[round - 1], ids, 1.0)
-        if came[round - 1].max(initial=0.0) > 1:
-            faults.setdefault("twice", f"a client is drawn more than once in round {round}")
-        if probing and stated.attack != "bit":  # nothing bounds a bit, or needs to
-            faults = probe_round(site, stated, round, memory, streams) | faults
-        ids = np.arange(population) if stated.always else ids
+        came.append(attendance(site, ids))
+        if watch:
+            looks.append(watch.look(round, memory, streams))
+        ids = np.arange(site.population) if stated.always else ids
         norm = 1.0  # of a bit; else far more than the bound of the round before
         if stated.attack != "bit":
             norm = LOUD * declared_bound(facts, stated.attack, site.of_examples)
@@ -116,7 +146,132 @@ def dry_run(site: Site, stated: Statement, streams: Streams, probing: bool) -> D
         played = site.play(rows[ids] * norm, ids, round, memory, streams)
         memory, facts = played.memory, played.facts
         sights.append(attack.see(site, ids, played, rng))
-    return DryRun(sights, came, faults)
+        stated_of_kept.append(facts[kept.STATED])
+    inside, outside, noise, multipliers = (
+        np.array([getattr(sight, name) for sight in sights])
+        for name in ("inside", "outside", "noise", "multiplier")
+    )
+    drawn, uploads = (
+        np.concatenate([getattr(sight, name).ravel() for sight in sights]) for name in ("drawn", "uploads")
+    )
+    return DryRun(
+        inside=attack.score(mechanism.plan, inside, multipliers),
+        outside=attack.score(mechanism.plan, outside, multipliers),
+        multipliers=multipliers,
+        noise=noise.astype(np.float32),
+        drawn=drawn.astype(np.float32),
+        uploads=uploads,
+        came=np.array(came),
+        moved=np.array([moved for moved, _ in looks]),
+        kept=np.array([of_kept for _, of_kept in looks]),
+        stated=np.array(stated_of_kept),
+    )
+
+
+def overrides(scheme: Scheme, verb: str) -> bool:
+    """Return True where a scheme has a verb of its own."""
+    return getattr(type(scheme), verb) is not getattr(Scheme, verb)
+
+
+def looks_at_kept(site: Site) -> bool:
+    """Return True where what is remembered is a release of its own: not of what is seen anyway."""
+    return overrides(site.mechanism.scheme, "remember") and not site.of_uploads
+
+
+def probed(site: Site, stated: Statement, streams: Streams) -> tuple[dict[str, str], np.ndarray]:
+    """Faults that probes find in the rounds of one run, by their names, and their noisy sums over σ `[T, k]`.
+
+    What is kept until then is that of a run in which a client is silent.
+    """
+    memory, faults, totals = site.mechanism.scheme.memory(site.dimension), dict[str, str](), []
+    for round in range(1, site.mechanism.plan.rounds + 1):
+        silent = site.play(torch.zeros(1, site.dimension), np.zeros(1, int), round, memory, streams)
+        rows = hostile(site, stated, silent.facts, streams, round)
+        played = site.play(rows, np.arange(len(rows)), round, memory, streams)
+        faults = faults_of(ProbedRound(site, stated, round, memory, streams, rows, played)) | faults
+        totals.append(played.total.numpy() / (declared_std(played.facts, len(played.clean)) or 1.0))
+        memory = silent.memory
+    return faults, np.array(totals)
+
+
+def faults_of_runs(ran: Transcripts, alpha: float) -> dict[str, str]:
+    """Faults of many rounds, by the names of tests, which are all together wrong in α of dry runs at most."""
+    tests = list(suspicions(ran))
+    return {name: found.fault for name, found in tests if found.pvalue < alpha / len(tests)}
+
+
+def suspicions(ran: Transcripts) -> Iterator[tuple[str, Suspicion]]:
+    """Yield each fault that there may be of noise and cohorts, by its name."""
+    site, raw = ran.site, ran.of_all("noise")
+    if not np.isfinite(raw).all():
+        yield "law", Suspicion(0.0, "the noise is not normal: some of its numbers are none")
+        return
+    known, size = site.mechanism.law_known, raw.shape[2]
+    sums = len(ran.runs[0].drawn) == raw[0].size  # which are looked at as they are drawn
+    noise = Numbers(
+        raw,
+        exact=EXACT * (1 + 1 / float(np.median(ran.of_all("multipliers")))),
+        tensors=(size - size // 2, size // 2),
+        drawn=None if sums else alike([run.drawn for run in ran.runs]),
+    )
+    for name, test in (TESTS if known else PAIRS).items():
+        yield name, test(noise)
+    if known and sums:
+        yield "steps", steps_beneath(noise, ran.totals)
+    if site.of_uploads:
+        yield "uploads", of_uploads(np.concatenate([run.uploads for run in ran.runs]))
+    yield from cohorts.suspicions(site.mechanism.law, ran.of_all("came"), ran.again)
+    if known and looks_at_kept(site):
+        looked = ran.of_looks("kept")
+        yield from kept.suspicions(
+            kept.names_of(site.mechanism.scheme.memory(site.dimension)),
+            ran.of_looks("moved"),
+            looked,
+            ran.of_looks("stated"),
+            noise.numbers[: len(looked)],
+        )
+
+
+def alike(rows: list[np.ndarray]) -> np.ndarray:
+    """Rows, each as long as the shortest."""
+    shortest = min(map(len, rows))
+    return np.array([row[:shortest] for row in rows])
+
+
+def of_uploads(scores: np.ndarray) -> Suspicion:
+    """Fault: one upload, or all, have another share of noise than is stated."""
+    return rarest(
+        [
+            (2 * ndtr(-np.abs(scores)), lambda place: "an upload has another variance than is stated"),
+            (
+                spread_pvalue(np.square(scores).sum(keepdims=True), len(scores)),
+                lambda place: "the variance of uploads is not alike",
+            ),
+        ]
+    )
+
+
+def scope(ran: Transcripts) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return what of a mechanism was attacked, and what was not: the cohort law, and verbs of the scheme.
+
+    `memory` begins with what no client has, and is not named. What the server makes of a release is attacked
+    as such: it may show nothing else.
+    """
+    mechanism, scheme = ran.site.mechanism, ran.site.mechanism.scheme
+    attacked = ["cohort", *(name for name in VERBS if overrides(scheme, name) and name != "memory")]
+    attacked += [f"hooks.{name}" for name in mechanism.hooks.model_dump(exclude_defaults=True)]
+    left = []
+    if not mechanism.law_known:
+        left.append(f"combine: the law of its noise, which only accountants of {scheme.mechanism} know")
+    if looks_at_kept(ran.site):
+        seen, stated = (np.isfinite(ran.of_looks(name)).any() for name in ("kept", "stated"))
+        if not mechanism.law_known:
+            left.append("remember: the noise of what is kept, which no fact states")
+        elif stated and not seen:
+            left.append("remember: the noise of what is kept, which no client moves here")
+    if overrides(scheme, "gradient"):
+        left.append("gradient: the engine that computes it")
+    return tuple(attacked), tuple(left)
 
 
 def lower_bound(ran: Transcripts, stated: Statement, delta: float, confidence: float, wrong: bool) -> float:
@@ -125,17 +280,18 @@ def lower_bound(ran: Transcripts, stated: Statement, delta: float, confidence: f
     If the noise is `wrong`, or not the same in all rounds, nobody knows that: then both sides are sampled,
     and the better of two readings counts, each with half of the risk.
     """
-    multiplier, trials = float(np.median(ran.multipliers)), len(ran.inside)
-    plan = ran.seen.site.mechanism.plan._replace(noise_multiplier=multiplier)
+    multipliers, inside, outside = ran.of_all("multipliers"), ran.inside, ran.outside
+    multiplier = float(np.median(multipliers))
+    plan = ran.site.mechanism.plan._replace(noise_multiplier=multiplier)
     known = ATTACKS[stated.attack].scores(stated, plan)
-    if not wrong and float(np.ptp(ran.multipliers)) <= SAME * multiplier:
-        threshold, log_null = known.threshold(trials, delta)
-        hits = int((ran.inside >= threshold).sum())
-        return bounds.null_bound(hits, trials, log_null, delta, confidence + ALPHA)
+    if not wrong and float(np.ptp(multipliers)) <= SAME * multiplier:
+        threshold, log_null = known.threshold(len(inside), delta)
+        hits = int((inside >= threshold).sum())
+        return bounds.null_bound(hits, len(inside), log_null, delta, confidence + ALPHA)
     each = (1 + confidence) / 2
-    rare = known.values[min(len(known.values) - 1, int((known.outside > 1 / len(ran.outside)).sum()))]
+    rare = known.values[min(len(known.values) - 1, int((known.outside > 1 / len(outside)).sum()))]
     middle = known.values[int((known.outside > 1 - known.inside).sum())]
     return max(
-        bounds.threshold_bound(ran.inside, ran.outside, rare, delta, each),
-        bounds.gaussian_reading(ran.inside, ran.outside, middle, delta, each),
+        bounds.threshold_bound(inside, outside, rare, delta, each),
+        bounds.gaussian_reading(inside, outside, middle, delta, each),
     )

@@ -23,6 +23,9 @@ from fedpriv.trace import NO_FACTS, Facts
 
 CLIENTS = 400  # of a dry run: more make its rounds slower, fewer its start
 
+# Of any other mechanism only its own accountants know how its noise is distributed.
+KNOWN_LAWS = ("gaussian", "randomized_response", "none")
+
 Settings = Mapping[str, Any]
 
 
@@ -33,6 +36,11 @@ class AttackedMechanism(NamedTuple):
     law: CohortLaw
     plan: AlikeRounds
     hooks: Hooks = Hooks()
+
+    @property
+    def law_known(self) -> bool:
+        """True where the law of the noise follows from facts that every trace has."""
+        return self.scheme.mechanism in KNOWN_LAWS
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -93,31 +101,46 @@ def cohort(plan: AlikeRounds, settings: Any, usual: str) -> CohortLaw:
     return COHORTS["full" if everybody else law].of_share(plan.sampling_rate, CLIENTS)
 
 
-class Overheard:
-    """A scheme that somebody listens to: what it combined is kept."""
+class Round(NamedTuple):
+    """What came of a round, and what its facts say of it."""
 
-    def __init__(self, scheme: Scheme) -> None:
-        self.scheme = scheme
-        self.received: list[Bounded] = []
+    sent: torch.Tensor  # what clients would send, `[n, d]`, before anything bounds it
+    clean: torch.Tensor  # of which the release consists beneath its noise, `[n, k]`
+    received: Bounded  # what the server combined
+    mean: torch.Tensor  # what it made of that `[k]`
+    total: torch.Tensor  # the noisy sum, float64 `[k]`
+    remembered: Memory  # what the scheme keeps of what was received
+    made: Memory  # what follows from the release: `step`, `weights`, and all that is kept
+    memory: Memory  # for the next round
+    facts: Facts
+
+
+class Overheard:
+    """A scheme that somebody listens to: what it received and made of it is kept.
+
+    With `given`, a round of which uploads or the sum and what is remembered are seen, it goes on as if these
+    had come out. All else is then a function of them, or shows what it should not.
+    """
+
+    def __init__(self, scheme: Scheme, given: Round | None, of_uploads: bool) -> None:
+        self.scheme, self.given, self.of_uploads = scheme, given, of_uploads
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.scheme, name)
 
     def combine(self, bounded: Bounded, context: RoundContext) -> tuple[torch.Tensor, Facts]:
-        """Combine as the scheme does, and keep what it has received."""
-        self.received.append(bounded)
-        return self.scheme.combine(bounded, context)
+        """Combine as the scheme does, and keep what it has received and made of that."""
+        self.received, (self.mean, facts) = bounded, self.scheme.combine(bounded, context)
+        if self.given and self.of_uploads:
+            return self.scheme.combine(self.given.received, context)
+        return self.given.mean if self.given else self.mean, facts
 
-
-class Round(NamedTuple):
-    """What came of a round, and what its facts say of it."""
-
-    sent: torch.Tensor  # what clients would send, `[n, d]`, before anything bounds it
-    clean: torch.Tensor  # of which the sum consists beneath its noise, `[n, d]`
-    received: Bounded  # what the server combined
-    total: torch.Tensor  # the noisy sum, float64 `[d]`
-    memory: Memory  # what the scheme keeps
-    facts: Facts
+    def remember(self, bounded: Bounded, context: RoundContext) -> tuple[Memory, Facts]:
+        """Remember what the scheme does, and keep it."""
+        self.remembered, facts = self.scheme.remember(bounded, context)
+        if self.given and self.of_uploads:
+            return self.scheme.remember(self.given.received, context)
+        return self.given.remembered if self.given else self.remembered, facts
 
 
 class Site(NamedTuple):
@@ -126,6 +149,7 @@ class Site(NamedTuple):
     mechanism: AttackedMechanism
     population: int
     dimension: int
+    of_uploads: bool = False  # whether somebody sees each of them, and not only what the server makes of all
 
     @property
     def of_examples(self) -> bool:
@@ -149,15 +173,32 @@ class Site(NamedTuple):
         return self.mechanism.law.members(self.population, streams, round)
 
     def play(
-        self, rows: torch.Tensor, ids: np.ndarray, round: int, memory: Memory, streams: Streams
+        self,
+        rows: torch.Tensor,
+        ids: np.ndarray,
+        round: int,
+        memory: Memory,
+        streams: Streams,
+        given: Round | None = None,
     ) -> Round:
-        """Outcome of a round in which `rows` `[n, d]` are sent by those with these ids."""
+        """Outcome of a round in which `rows` `[n, d]` are sent by those with these ids.
+
+        What follows from the release is that of the release of the `given` round, if there is one.
+        """
         context = self.context(len(rows), round, memory, streams)
-        mean, bounded, received, kept, facts = self.exchanged(rows, ids, context)
+        heard = Overheard(self.mechanism.scheme, given, self.of_uploads)
+        mean, bounded, kept, facts = self.exchanged(cast(Scheme, heard), rows, ids, context)
+        step, after, processed = heard.postprocess(mean.clone(), context._replace(memory=copied(kept)))
+        weights, broadcast = heard.broadcast(step, context)
+        weights, noised = self.mechanism.hooks.before_broadcast(weights, context)
+        facts = facts | processed | broadcast | noised
         present = facts["denominator"] == "present" and len(rows)
-        total = mean.double() * (len(rows) if present else context.expected)
-        clean = bounded.updates if facts["noise_in_sum"] else received.updates
-        return Round(rows, clean, received, total, kept, facts)
+        total = heard.mean.double() * (len(rows) if present else context.expected)
+        clean = bounded if self.of_uploads or facts["noise_in_sum"] else heard.received
+        made = {**after, "step": step, "weights": weights}
+        return Round(
+            rows, clean.updates, heard.received, heard.mean, total, heard.remembered, made, after, facts
+        )
 
     def context(self, size: int, round: int, memory: Memory, streams: Streams) -> RoundContext:
         """Context of a round of so many rows; examples are those of one client."""
@@ -172,14 +213,14 @@ class Site(NamedTuple):
             tensors=(self.dimension - self.dimension // 2, self.dimension // 2),
             streams=streams,
             law=Full() if single else self.mechanism.law,
-            memory=memory,
+            memory=copied(memory),
         )
 
     def exchanged(
-        self, rows: torch.Tensor, ids: np.ndarray, context: RoundContext
-    ) -> tuple[torch.Tensor, Bounded, Bounded, Memory, Facts]:
-        """Return the mean, the bounded rows, what the server received, what the scheme keeps, the facts."""
-        gradient, hooks, heard = self.gradient(), self.mechanism.hooks, Overheard(self.mechanism.scheme)
+        self, heard: Scheme, rows: torch.Tensor, ids: np.ndarray, context: RoundContext
+    ) -> tuple[torch.Tensor, Bounded, Memory, Facts]:
+        """Return the mean, the bounded rows, what the scheme remembers, the facts."""
+        gradient, hooks = self.gradient(), self.mechanism.hooks
         clean, noisy = local_work(gradient, rows, np.zeros(1, int) if self.of_examples else ids, context)
         uploads = hooks.before_upload(noisy)
         of_gradients: Facts = {}
@@ -187,9 +228,9 @@ class Site(NamedTuple):
             context = context._replace(gradient_noise_std=gradient.noise_std)
             of_gradients = gradient.facts(1, np.array([context.fewest]))
         mean, bounded, memory, facts = exchange(
-            cast(Scheme, heard), hooks, clean if gradient else uploads, uploads, context, gradient is not None
+            heard, hooks, clean if gradient else uploads, uploads, context, gradient is not None
         )
-        return mean, bounded, heard.received[-1], memory, NO_FACTS | of_gradients | facts
+        return mean, bounded, memory, NO_FACTS | of_gradients | facts
 
     def row(self, facts: Facts, round: int, size: int) -> dict[str, Any]:
         """Return the round's row of a trace: what the loop writes down of it, and the facts."""
@@ -211,6 +252,11 @@ class Site(NamedTuple):
             "clear_values": 0,
             "test_accuracy": math.nan,
         }
+
+
+def copied(memory: Memory) -> Memory:
+    """Return a copy: what is played again begins with the same memory, whatever is done to it."""
+    return {name: part.clone() for name, part in memory.items()}
 
 
 def local_work(
@@ -242,7 +288,8 @@ def declared_bound(facts: Facts, attack: str, of_examples: bool) -> float:
 
 def declared_std(facts: Facts, size: int) -> float:
     """Return the std of the noise that the sum of so many uploads is said to have."""
-    variance = facts["noise_std"] ** 2
+    std = facts["noise_std"] or (facts["noise_multiplier"] and facts["noise_multiplier"] * facts["clip_l2"])
+    variance = std**2
     if facts["noise_in_sum"]:
         shares = max(size, facts["noise_shares"]) if facts["topped_up"] else size
         variance += size * facts["upload_noise_std"] ** 2 + shares * facts["instance_noise_std"] ** 2
