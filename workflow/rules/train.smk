@@ -4,10 +4,10 @@ from fedpriv.config import jobs
 from fedpriv.config.plan import arrays_id
 from fedpriv.config.jobs import (
     TRAINED,
-    delta_marks,
     files,
     identity_marks,
     inputs,
+    ledger_marks,
     run_of_wildcards,
 )
 
@@ -84,6 +84,6 @@ rule account:
     log:
         "logs/{preset}/{paper}/account/{run}/seed{seed}.log",
     params:
-        deltas=lambda wildcards: delta_marks(run_of_wildcards(plan, wildcards)),
+        told=lambda wildcards: ledger_marks(plan, run_of_wildcards(plan, wildcards)),
     shell:
         step("account", "{wildcards.paper} {wildcards.run}/{wildcards.seed}")

@@ -295,9 +295,8 @@ def take_stored(path: Path, out: Path, labels: Mapping[str, Any]) -> Path:
         return out
     for name in (TRACE, DISTANCES):  # of a training that did not end
         (out / name).unlink(missing_ok=True)
-    labels = {**labels, "data": facts["data"] | labels.get("data", {})}
     place = os.path.relpath(path.resolve(), out.resolve())
-    summary.save_summary(out / SUMMARY, facts | labels | {"stored": place})
+    summary.save_summary(out / SUMMARY, summary.with_labels(facts, labels) | {"stored": place})
     return out
 
 
@@ -330,8 +329,11 @@ def keep_outputs(out: Path, kept: Path) -> None:
             _link(out / name, kept / name)
 
 
-def restore_outputs(out: Path, kept: Path, identity: str) -> bool:
-    """Put back the finished run of that identity, if all its files are in `kept` and belong together."""
+def restore_outputs(out: Path, kept: Path, identity: str, labels: Mapping[str, Any]) -> bool:
+    """Put back the finished run of that identity, if all its files are in `kept` and belong together.
+
+    Its summary says the `labels` of the preset that asks.
+    """
     try:
         if not RunDir(kept).holds(identity):
             return False
@@ -341,6 +343,9 @@ def restore_outputs(out: Path, kept: Path, identity: str) -> bool:
         with writing(out / name) as partial:
             partial.unlink()
             _link(kept / name, partial)
+    facts = summary.load_summary(out / SUMMARY)
+    if (labelled := summary.with_labels(facts, labels)) != facts:
+        summary.save_summary(out / SUMMARY, labelled)
     return True
 
 
