@@ -1,5 +1,5 @@
 # From arrays to run directories, and from their traces to ε.
-from fedpriv.config.run import RESULTS_VERSION
+from fedpriv.frozen import RESULTS_VERSION
 from fedpriv.config import jobs
 from fedpriv.config.plan import arrays_id
 from fedpriv.config.jobs import (

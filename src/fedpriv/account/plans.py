@@ -48,6 +48,11 @@ def epsilon(
     value = _planner(accountant, settings)(
         sampling_rate=sampling_rate, noise_multiplier=noise_multiplier, rounds=rounds, delta=delta
     )
+    if math.isinf(value):
+        raise BadInput(
+            f"{accountant}: found a plan of which it certifies no ε at delta {delta:g}, allowed: another "
+            "accountant; rdp counts every plan"
+        )
     law = "full" if sampling_rate == 1 else ACCOUNTANTS[accountant].planned_law
     return PrivacyStatement(
         value,
@@ -84,6 +89,8 @@ def calibrate(
 
     def unreachable(floor: float) -> BadInput:
         least = f"above {floor:.4g}, the least that {accountant} certifies at delta {delta:g}"
+        if math.isinf(floor):
+            least = f"by accountant {accountant} none at delta {delta:g}; rdp counts every plan"
         return BadInput(f"epsilon: found {epsilon:g}, allowed: {least}")
 
     from scipy.optimize import root_scalar

@@ -272,11 +272,11 @@ def interval(
 def epsilon(*, sampling_rate: float, noise_multiplier: float, rounds: int, delta: float) -> float:
     """Return ε of `rounds` Poisson-subsampled Gaussian rounds, add/remove neighbours.
 
-    It is that of `rdp` where rounding leaves nothing better to be certified: of very many rounds or a tiny δ.
+    It is infinite where rounding leaves nothing to be certified: of an ε beyond all use, or a tiny δ.
     """
     plan = {"sampling_rate": sampling_rate, "noise_multiplier": noise_multiplier}
     by_losses = _epsilon([planned_mechanism(**plan)], [rounds], delta, "C")
-    return min(by_losses, rdp.epsilon(**plan, rounds=rounds, delta=delta))
+    return min(by_losses, rdp.epsilon(**plan, rounds=rounds, delta=delta)) if by_losses < np.inf else np.inf
 
 
 def evaluation_rounds(rounds: int) -> list[int]:
@@ -302,8 +302,9 @@ def curves(view: View, delta: float) -> list[Curve]:
         value = _epsilons(tuple(view.mechanisms), done, delta, sensitivity)
         if value is None:
             continue
-        if np.isinf(value).any():  # there was no noise, or rounding leaves nothing better
-            value = np.where(np.isinf(value), rdp.epsilons(view, delta, sensitivity)[0], value)
+        nothing = np.isinf(value)  # there was no noise, or rounding leaves nothing to be certified
+        if nothing.any() and np.isfinite(rdp.epsilons(view, delta, sensitivity)[0][nothing]).any():
+            continue
         by_sensitivity.append(view.curve(value, np.full(len(value), np.nan), "pld", sensitivity))
     return by_sensitivity
 

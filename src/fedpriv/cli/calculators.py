@@ -74,9 +74,16 @@ def epsilon(
 
     plan = {"sampling_rate": q, "noise_multiplier": noise_multiplier, "rounds": rounds, "delta": delta}
     plan |= nested(settings or [])
-    statements = {name: plans.epsilon(accountant=name, **plan) for name in planners(accountant)}
+    statements, cannot = {}, {}
+    for name in planners(accountant):
+        try:
+            statements[name] = plans.epsilon(accountant=name, **plan)
+        except BadInput as error:
+            cannot[name] = str(error)
+    if not statements:
+        raise BadInput(next(iter(cannot.values())))
     facts = {name: statement_as_dict(statement) for name, statement in statements.items()}
-    notes = assumptions(accountant)
+    notes = [*cannot.values(), *assumptions(accountant)]
     if len(statements) > 1:
         least = min(statements, key=lambda name: statements[name].epsilon)
         use = (
@@ -85,7 +92,8 @@ def epsilon(
         )
         notes = [use, *notes]
     parts = statement_table(list(statements.values()), notes=notes)
-    print_result(facts if accountant == "all" else facts[accountant], parts, as_json)
+    outcomes = facts | {name: {"found": why} for name, why in cannot.items()}
+    print_result(outcomes if accountant == ALL else facts[accountant], parts, as_json)
 
 
 def calibrate(
@@ -125,7 +133,7 @@ def calibrate(
         statements, {"noise multiplier": multipliers}, notes=[*notes, *assumptions(accountant)]
     )
     outcomes = facts | {name: {"found": why} for name, why in cannot.items()}
-    print_result(outcomes if accountant == "all" else facts[accountant], parts, as_json)
+    print_result(outcomes if accountant == ALL else facts[accountant], parts, as_json)
 
 
 def rr_epsilon(

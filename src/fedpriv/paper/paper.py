@@ -25,11 +25,13 @@ from fedpriv.registry import Registry
 
 FILES = ("paper.yaml", "runs.yaml", "tables.yaml", "figures.yaml", "claims.yaml")  # of a paper's folder
 
-NUMBER_TAGS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
+YAML = "tag:yaml.org,2002:"  # before the names of its types
+NUMBERS = ("int", "float")
+TYPES = (*NUMBERS, "str", "bool", "null", "seq", "map")  # neither dates nor bytes, which nothing here takes
 
 
 class Loader(yaml.SafeLoader):
-    """The safe loader, but a key stands once in a mapping, and a number is decimal."""
+    """The safe loader, but a key stands once in a mapping, a number is decimal, and types are plain."""
 
     def __init__(self, text: str, where: str) -> None:
         super().__init__(text)
@@ -46,8 +48,12 @@ class Loader(yaml.SafeLoader):
         return node
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
-        if node.tag in NUMBER_TAGS and not DECIMAL.fullmatch(node.value):
+        kind = node.tag.removeprefix(YAML)
+        if kind in NUMBERS and not DECIMAL.fullmatch(node.value):
             raise self.refused(node, plain(node.value), "a decimal number, or text in quotes")
+        if kind not in TYPES:
+            words = f"{plain(node.value)}, of the type {plain(kind)}"
+            raise self.refused(node, words, "a number, yes or no, text (in quotes), a list or keys")
         try:
             return super().construct_object(node, deep=deep)
         except (yaml.YAMLError, RecursionError, BadInput):

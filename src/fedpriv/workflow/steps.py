@@ -24,12 +24,12 @@ from fedpriv.config.jobs import (
     targets,
 )
 from fedpriv.config.plan import Plan, RunKey, arrays_id, make_plan
-from fedpriv.errors import BadInput, require_known
+from fedpriv.errors import BadInput, is_full, require_known
 from fedpriv.paper.claims import Claim
 from fedpriv.paper.paper import merge, read_yaml
 from fedpriv.paper.tables import Rendered
 from fedpriv.progress import announce_each, count_each, say
-from fedpriv.store.files import NoRoom, require_room
+from fedpriv.store.files import require_room
 from fedpriv.store.summary import SUMMARY
 from fedpriv.workflow.rules import plan_digest
 
@@ -323,9 +323,9 @@ def each_run(
         what = f"{paper} {key.run} seed {key.seed}"
         try:
             job(key, root / key.directory(plan.preset.preset))
-        except NoRoom:  # nor is there any for the others
-            raise
         except Exception as error:
+            if is_full(error):  # nor is there room for the others
+                raise
             failed[what] = error
     if failed and all(isinstance(error, BadInput) for error in failed.values()):
         lines = ((what, line) for what, error in failed.items() for line in str(error).splitlines())
