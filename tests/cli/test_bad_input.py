@@ -150,6 +150,12 @@ def test_a_value_of_another_type_than_text_numbers_lists_and_keys_is_refused(tex
     assert re.search(named, lines(*RUN)[0])
 
 
+def test_a_file_that_would_take_minutes_to_read_is_refused(lines, here):
+    path = here / "config/tiny.yaml"
+    path.write_text("preset: tiny\n" + "#" * 1_000_000)
+    assert "found 1,000,013 bytes, allowed: at most 1,000,000" in lines(*RUN)[0]
+
+
 @pytest.mark.parametrize("name", ["reference", "runs"])
 def test_a_preset_is_not_called_as_a_folder_of_results_that_is_something_else(name, lines, here):
     write(here / "config/tiny.yaml", PRESET | {"preset": name})

@@ -137,7 +137,9 @@ def test_an_account_of_a_run_that_may_not_be_written_to_is_printed_all_the_same(
     monkeypatch.setattr(Path, "touch", fail)
     code, out, err = fedpriv("account", "out", "--json")
     assert (code, out) == (0, told)
-    assert err == [f"out/ledger.parquet: not written ({os.strerror(number)}); what it would say is"]
+    assert err == [
+        f"out/ledger.parquet: cannot be written ({os.strerror(number)}), so that it is only printed"
+    ]
     assert contents(trained) == before
 
 

@@ -33,7 +33,7 @@ WAYS = {
 }
 
 
-def write_paper(folder, noise=2.0, clients=10, dataset="mnist"):
+def write_paper(folder, noise=2.0, clients=10, dataset="mnist", seeds=1):
     """Write the tiny paper and its preset, with one private run of this noise."""
     private = PAPER["runs"]["private"]
     scheme = private["scheme"] | {"noise_multiplier": noise}
@@ -42,7 +42,7 @@ def write_paper(folder, noise=2.0, clients=10, dataset="mnist"):
     paper |= {"defaults": PAPER["defaults"] | {"dataset": dataset}}
     (folder / "config/papers/tiny").mkdir(parents=True, exist_ok=True)
     (folder / "config/papers/tiny/paper.yaml").write_text(yaml.safe_dump(paper))
-    (folder / CONFIG).write_text(yaml.safe_dump(PRESET | {"preset": "demo", "seeds": 1, "only": ["private"]}))
+    (folder / CONFIG).write_text(yaml.safe_dump(PRESET | {"preset": "demo", "seeds": seeds, "only": ["private"]}))
 
 
 def call(way, *arguments, cwd, killed=""):
@@ -180,6 +180,14 @@ def test_a_step_by_hand_refuses_what_was_collected_for_another_config(step, here
     with pytest.raises(BadInput, match=r"(runs.parquet: found what another config|summary.json: found run)"):
         steps.do_step(step, CONFIG, words, {})
     assert {path: path.read_bytes() for path in RESULTS.rglob("*") if path.is_file()} == before
+
+
+def test_a_report_of_some_of_the_runs_is_not_the_outcome_of_all(here):
+    write_paper(Path(), seeds=2)
+    for step in ("audit", "collect", "tables", "figures", "report"):
+        steps.do_step(step, CONFIG, () if step == "report" else ("tiny",), {})
+    with pytest.raises(BadInput, match=r"tiny/runs.parquet: found 1 runs, allowed: 2, all of the plan"):
+        steps.do_step("outcome", CONFIG, (), {})
 
 
 def test_a_preset_without_a_finished_run_collects_nothing_and_says_so(here):

@@ -58,7 +58,7 @@ def account_run(
     except OSError as error:
         if error.errno not in UNWRITABLE:
             raise
-        print_stderr(f"{there}: not written ({error.strerror}); what it would say is")
+        print_stderr(f"{there}: cannot be written ({error.strerror}), so that it is only printed")
     return statements(frame)
 
 

@@ -377,10 +377,9 @@ def make_plan(
 def refuse_paper(config: Mapping[str, Any], where: str) -> None:
     """Raise BadInput for what is a paper, or a file of one, and no preset."""
     if keys := [key for key in config if "preset" not in config and key in OF_PAPERS]:
-        raise BadInput(
-            f"{where}: found a paper, or a file of one, by its keys {', '.join(keys)}, allowed: a preset, whose "
-            "`papers` names folders of config/papers; put it into one"
-        )
+        found = f"a paper, or a file of one, by its keys {', '.join(keys)}"
+        allowed = "a preset, whose `papers` names folders of config/papers; put it into one"
+        raise BadInput(f"{where}: found {found}, allowed: {allowed}")
 
 
 def run_alone(preset: Preset, papers: Mapping[str, Paper], paper: str, run: str) -> dict[str, Paper]:

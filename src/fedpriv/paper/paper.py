@@ -25,6 +25,7 @@ from fedpriv.registry import Registry
 
 FILES = ("paper.yaml", "runs.yaml", "tables.yaml", "figures.yaml", "claims.yaml")  # of a paper's folder
 
+LARGEST = 1_000_000  # bytes of a file, many times the largest that there is: to read more takes minutes
 YAML = "tag:yaml.org,2002:"  # before the names of its types
 NUMBERS = ("int", "float")
 TYPES = (*NUMBERS, "str", "bool", "null", "seq", "map")  # neither dates nor bytes, which nothing here takes
@@ -77,6 +78,8 @@ def read_value(text: str, where: str) -> Any:
 def read_yaml(path: Path) -> dict[str, Any]:
     """Return the mapping in a YAML file; a missing or malformed file is BadInput naming it."""
     try:
+        if (size := path.stat().st_size) > LARGEST:
+            raise BadInput(f"{path}: found {size:,} bytes, allowed: at most {LARGEST:,}")
         text = path.read_bytes().decode()
     except OSError as error:
         raise BadInput(f"{path}: found no readable file ({error.strerror}), allowed: a YAML file") from None

@@ -233,8 +233,10 @@ def report(plan: Plan, *, results: Path = RESULTS, comparison: Path | None = REF
 def outcome(plan: Plan, *, results: Path = RESULTS) -> None:
     """Say what came out of a preset, and where: the files of what alone is shown, else the report.
 
-    BadInput where a file of it is missing, or was made of other runs or of other settings than the plan's.
+    BadInput where a file of it is missing, or was made of other runs, or settings, than all of the plan's.
     """
+    from fedpriv.store.parquet import length
+
     remedy = "let its workflow end first"
     files = [below(results, file) for file in targets(plan)]
     if missing := [str(file) for file in files if not file.is_file()]:
@@ -242,6 +244,9 @@ def outcome(plan: Plan, *, results: Path = RESULTS) -> None:
         raise BadInput(f"{missing[0]}: found no such file{more}, allowed: what the preset makes; {remedy}")
     for paper in plan.papers:
         check_made(plan, paper, results)
+        path, wanted = below(results, collected_files(plan, paper)[0]), len(plan.keys(paper))
+        if (runs := length(path)) != wanted:
+            raise BadInput(f"{path}: found {runs} runs, allowed: {wanted}, all of the plan; {remedy}")
     if plan.preset.show:
         shown = [file for file in files if file.suffix not in (".parquet", ".json")]
         say("Built:", *(f"    {file}" for file in shown))
