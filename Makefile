@@ -20,6 +20,11 @@ PIP := $(if $(UV),$(UV) pip install --python $(BIN)/python,$(BIN)/python -m pip 
 FOLLOW := $(BIN)/python -P -m fedpriv.cli.follow
 CONFIG := $(if $(AGAIN)$(ONLY),--config $(if $(AGAIN),again=true) $(if $(ONLY),'show=["$(ONLY)"]'))
 
+define build
+@$(FOLLOW) logs/$(1)/snakemake.log $(BIN)/snakemake --configfile config/$(1).yaml $(CONFIG) --cores $(CORES)
+@$(BIN)/fedpriv step outcome config/$(1).yaml $(if $(ONLY),--set 'show=["$(ONLY)"]')
+endef
+
 # Many a container sets it; every process would then compile torch and pandas again.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -40,12 +45,10 @@ guarantees_search: ## the search behind it, on Fashion-MNIST: a quarter of an ho
 handcrafted: ## DP-SGD on scattering features, the example as unit, as published: half an hour on two cores
 tutorial: ## DP-SGD as in TensorFlow Privacy's MNIST tutorial: an hour or two on two cores
 demo laptop binary paper search readings guarantees guarantees_search handcrafted tutorial: $(INSTALLED)
-	@$(FOLLOW) logs/$@/snakemake.log $(BIN)/snakemake --configfile config/$@.yaml $(CONFIG) --cores $(CORES)
-	@$(BIN)/fedpriv step outcome config/$@.yaml $(if $(ONLY),--set 'show=["$(ONLY)"]')
+	$(call build,$@)
 
 report: $(INSTALLED) ## the report of a preset, and whatever it lacks: make report PRESET=laptop
-	@$(FOLLOW) logs/$(PRESET)/snakemake.log \
-		$(BIN)/snakemake --configfile config/$(PRESET).yaml --cores $(CORES) results/$(PRESET)/report.html
+	$(call build,$(PRESET))
 
 reference: $(INSTALLED) ## store the finished runs of a preset in git, and what is rendered from them: make reference PRESET=laptop
 	$(BIN)/fedpriv keep results/$(PRESET)

@@ -5,7 +5,7 @@ from pathlib import Path
 from snakemake.utils import min_version
 
 from fedpriv.config.plan import make_plan
-from fedpriv.config.jobs import targets
+from fedpriv.config.jobs import targets, torn_runs
 from fedpriv.workflow.rules import command, plan_digest, plan_files
 
 min_version("9.19")
@@ -39,7 +39,7 @@ if not workflow.deployment_settings.deployment_method:
 
 rule all:
     input:
-        targets(plan),
+        lambda wildcards: targets(plan) + torn_runs(plan, taken, root),
 
 
 include: "workflow/rules/data.smk"

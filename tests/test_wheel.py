@@ -20,6 +20,7 @@ COUNTED = [
     ["calibrate", *PLAN, "--epsilon", "8", "--accountant", "pld"],
     ["account", "trace.csv", "--delta", "1e-5"],
     ["audit", "trace.csv", "--delta", "1e-5"],
+    ["--version"],
 ]
 
 
@@ -70,13 +71,36 @@ def test_every_file_of_the_package_is_in_the_wheel(wheel: Path) -> None:
     assert not list(wheel.glob("tests*"))
 
 
-def test_accounting_needs_no_extra(wheel: Path, here: Path) -> None:
+def block(here: Path) -> Path:
+    """Return a folder on the path of which nothing of an extra can be imported."""
     blocked = here / "blocked"
     for name in EXTRAS:
         (blocked / name).mkdir(parents=True)
         (blocked / name / "__init__.py").write_text(f"raise ModuleNotFoundError({name!r}, name={name!r})\n")
+    return blocked
+
+
+def test_accounting_needs_no_extra(wheel: Path, here: Path) -> None:
+    blocked = block(here)
     told = done(wheel, here, *COUNTED, before=(blocked,))
-    assert all(word in told for word in ("6.549", "noise multiplier", "replace_one", "lower bound"))
+    words = ("6.549", "noise multiplier", "replace_one", "lower bound", "(results version")
+    assert all(word in told for word in words)
+
+
+def test_without_an_extra_what_is_no_trace_is_told_as_what_it_is(wheel: Path, here: Path) -> None:
+    blocked = block(here)
+    (here / "x.json").write_text("{}")
+    code = "import sys; from fedpriv.cli.app import main; sys.exit(main(sys.argv[1:]))"
+    for verb in ("account", "audit"):
+        found = subprocess.run(
+            [sys.executable, "-c", code, verb, "x.json"],
+            cwd=here,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(map(str, [blocked, wheel]))},
+            capture_output=True,
+            text=True,
+        )
+        assert (found.returncode, found.stdout) == (2, "")
+        assert found.stderr.startswith("fedpriv: x.json: found a file, allowed: a run directory")
 
 
 def test_data_of_ones_own_are_trained_on_accounted_and_audited_and_a_trace_is_drawn(

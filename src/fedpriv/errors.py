@@ -1,6 +1,7 @@
 """What ends a program and is no failure of it: wrong input of the user's, or a signal."""
 
 import errno
+import re
 import signal
 from collections.abc import Iterable
 from difflib import get_close_matches
@@ -10,6 +11,8 @@ from fedpriv.progress import visible
 
 FEW = 12  # names that a message lists
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # a disk, a quota, the limit of a process
+# In the text of an error: where it has got a path, or is Arrow's or safetensors', its number is nowhere else.
+NO_ROOM = re.compile(rf"(errno|os error) ({'|'.join(map(str, FULL))})\b", re.IGNORECASE)
 
 
 class BadInput(ValueError):
@@ -17,6 +20,11 @@ class BadInput(ValueError):
 
     def __init__(self, *mistakes: str) -> None:
         super().__init__("\n".join(dict.fromkeys(map(visible, mistakes))))
+
+
+def is_full(error: BaseException) -> bool:
+    """Return True for the error of a full disk, a full quota or a limit of the process."""
+    return isinstance(error, OSError) and bool(NO_ROOM.search(str(error)))
 
 
 class Stopped(BaseException):

@@ -82,7 +82,7 @@ PositiveOrZero = Annotated[float, Field(ge=0, le=1e38), NUMBER]
 Fraction = Annotated[float, Field(ge=0, le=1), NUMBER]
 Below1 = Annotated[float, Field(ge=0, lt=1), NUMBER]
 Share = Annotated[float, Field(gt=0, le=1), NUMBER]
-Delta = Annotated[float, Field(gt=0, lt=1), NUMBER]
+Delta = Annotated[float, Field(ge=1e-300, lt=1), NUMBER]  # of a smaller one 1/δ is infinite
 
 
 class Frozen(BaseModel):
@@ -123,6 +123,8 @@ class RunPart(Frozen):
         return ""
 
 
+# Raised when a change of the code changes results, so that no old checkpoint is resumed: see CHANGELOG.md.
+RESULTS_VERSION = 2
 # Raise it with every change of the accounting that makes another ledger: others are outdated.
 ACCOUNT_VERSION = 2
 

@@ -68,8 +68,10 @@ def gaussian(mu: float, delta: float) -> float:
 @given(plan=PLANS)
 @example(plan={"sampling_rate": 1e-9, "noise_multiplier": 1.0, "rounds": 10**18, "delta": 1e-5})
 def test_no_guarantee_lies_below_what_an_attacker_reaches(plan: dict[str, Any]) -> None:
-    for epsilon in (ACCOUNTANTS[one].plan for one in planners("gaussian")):
-        assert reached(**plan) <= epsilon(**plan) < math.inf
+    for name in planners("gaussian"):
+        epsilon = ACCOUNTANTS[name].plan(**plan)
+        assert reached(**plan) <= epsilon
+        assert epsilon < math.inf or name == "pld"  # of losses that rounding hides
 
 
 @settings(max_examples=25)

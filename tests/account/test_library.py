@@ -8,10 +8,11 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from support.library import event, pld_accountant, rdp_accountant
 
-from fedpriv.account import pld, rdp
+from fedpriv.account import plans, pld, rdp
 from fedpriv.account.check import checked_trace
 from fedpriv.account.statement import Curve
 from fedpriv.account.views import View, server_views
+from fedpriv.errors import BadInput
 
 DELTA = 1e-5
 
@@ -87,7 +88,10 @@ def test_an_epsilon_beyond_all_use_has_no_loss_distribution(
     assert np.isfinite(find(rdp.curves(server_views(checked_trace(trace), {})[0], DELTA), "C").epsilon).all()
 
 
-def test_where_loss_distributions_certify_nothing_epsilon_is_that_of_rdp() -> None:
+def test_where_loss_distributions_certify_nothing_no_number_of_rdp_has_their_name() -> None:
     plan = {"sampling_rate": 0.3, "rounds": 300, "delta": DELTA}
-    assert pld.epsilon(noise_multiplier=0.001, **plan) == rdp.epsilon(noise_multiplier=0.001, **plan)
+    assert pld.epsilon(noise_multiplier=0.001, **plan) == np.inf
+    assert plans.epsilon(noise_multiplier=0.001, **plan, accountant="rdp").epsilon < np.inf
+    with pytest.raises(BadInput, match=r"pld: found a plan of which it certifies no ε .*, allowed: another"):
+        plans.epsilon(noise_multiplier=0.001, **plan, accountant="pld")
     assert pld.epsilon(noise_multiplier=0.3, **plan) < rdp.epsilon(noise_multiplier=0.3, **plan)

@@ -2,6 +2,7 @@
 
 import copy
 import json
+import re
 import subprocess
 import sys
 import warnings
@@ -51,6 +52,16 @@ def lines(fedpriv):
         ([*RUN, "--threads", "-1"], "--threads"),
         ([*RUN, "--set", "scheme.clip_l3=1"], "scheme.clip_l3"),
         ([*RUN, "--set", "scheme"], "--set scheme is not KEY=VALUE"),
+        ([*RUN, "--set", "rounds=3", "--set", "rounds=4"], "--set rounds=4: rounds is set already"),
+        ([*RUN, "--set", "server.momentum=0", "--set", "server={}"], "server.momentum is set already"),
+        ([*RUN, "--set", "account.delta=1e-320"], "account.delta: found '1e-320', allowed: at least 1e-300"),
+        ([*RUN[:-1], "x" * 300], "found a name that is too long here"),
+        ([*RUN[:-1], "x" * 300, "--again"], "found a name that is too long here"),
+        (
+            ["run", "config/papers/tiny/paper.yaml", *RUN[2:]],
+            "paper.yaml: found a paper, or a file of one",
+        ),
+        (["account", "x.json"], "There is no run in 'x.json'."),
         (["epsilon", "--q", ".3", "--delta", "1e-5"], "--noise-multiplier"),
         (["fetch", "digits", "cifar10"], "cifar10"),
         (["fetch", "mnist", "--mirror", "nowhere"], "nowhere"),
@@ -110,6 +121,45 @@ def test_noise_in_six_digits_is_still_enough(fedpriv):
 
 
 # Presets, papers and their runs
+
+
+def test_one_bad_run_of_a_paper_stops_no_other_from_being_looked_at_trained_or_counted(fedpriv, lines, here):
+    assert fedpriv(*RUN)[0] == 0
+    patch(here, account={"delta": 1e-4})  # as the preset has it now
+    paper_of(here, bad={"rounds": 0})
+    assert "bad: rounds: found 0, allowed: at least 1" in lines(*RUN[:-4], "--run", "bad")[0]
+    code, out, _ = fedpriv(*RUN)
+    assert code == 0 and "was there already" in out[0]
+    assert fedpriv("show", "config/tiny.yaml", "tiny", "dp")[0] == 0
+    _, out, _ = fedpriv("account", "out", "--json")
+    assert {statement["delta"] for statement in json.loads("".join(out))["statements"]} == {1e-4}
+    assert "bad: rounds" in lines(*STEP)[0]  # a workflow makes all of them
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("seeds: !!binary Mg==", "line 4: found Mg==, of the type binary, allowed: a number"),
+        ("only: !!set {a: }", "line 4: found .*, of the type set, allowed"),
+        ("mirrors: [2026-11-29]", "line 4: found 2026-11-29, of the type timestamp, allowed"),
+    ],
+)
+def test_a_value_of_another_type_than_text_numbers_lists_and_keys_is_refused(text, named, lines, here):
+    path = here / "config/tiny.yaml"
+    path.write_text(f"preset: tiny\npapers: [tiny]\nspeed: {{device: cpu}}\n{text}\n")
+    assert re.search(named, lines(*RUN)[0])
+
+
+def test_a_file_that_would_take_minutes_to_read_is_refused(lines, here):
+    path = here / "config/tiny.yaml"
+    path.write_text("preset: tiny\n" + "#" * 1_000_000)
+    assert "found 1,000,013 bytes, allowed: at most 1,000,000" in lines(*RUN)[0]
+
+
+@pytest.mark.parametrize("name", ["reference", "runs"])
+def test_a_preset_is_not_called_as_a_folder_of_results_that_is_something_else(name, lines, here):
+    write(here / "config/tiny.yaml", PRESET | {"preset": name})
+    assert f"preset: found {name}, allowed: another name" in lines(*RUN)[0]
 
 
 def test_every_wrong_key_of_a_run_has_a_line_and_a_misspelt_one_is_not_missing_too(lines, here):

@@ -23,6 +23,16 @@ def test_epsilon_as_json_is_one_object_with_the_words_of_a_statement(fedpriv):
     assert set(PrivacyStatement.__dataclass_fields__) < set(statement)
 
 
+def test_a_plan_beyond_the_range_of_an_accountant_has_no_number_of_another_under_its_name(fedpriv, refused):
+    plan = ("--sample-rate", "1", "--sigma", ".1", "--rounds", "100000", "--delta", "1e-5")
+    code, out, _ = fedpriv("epsilon", *plan, "--accountant", "all", "--json")
+    found = json.loads("".join(out))
+    assert code == 0 and {name for name in found if "epsilon" in found[name]} == {"moments", "rdp"}
+    assert found["rdp"]["epsilon"] > 5_013_486  # in closed form
+    assert "certifies no" in found["pld"]["found"]
+    assert "pld: found a plan of which it certifies no" in refused("epsilon", *plan, "--accountant", "pld")
+
+
 @pytest.mark.parametrize("accountant", ["moments", "rdp", "pld"])
 def test_calibrated_noise_costs_the_epsilon_asked_for(fedpriv, accountant):
     _, out, _ = fedpriv("calibrate", *GOAL, "--accountant", accountant, "--json")

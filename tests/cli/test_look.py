@@ -8,7 +8,7 @@ import pytest
 from support.tiny import patch
 
 from fedpriv import __version__
-from fedpriv.config.run import RESULTS_VERSION
+from fedpriv.frozen import RESULTS_VERSION
 from fedpriv.schemes import SCHEMES
 from fedpriv.workflow import archive
 

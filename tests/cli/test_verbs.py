@@ -1,13 +1,16 @@
 import errno
 import json
+import os
+import re
+import shutil
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 from support.tiny import RUN, contents, patch
 
 from fedpriv import doctor
-from fedpriv.store.files import NoRoom
 
 
 def test_a_run_is_trained_once_and_then_found(fedpriv, here):
@@ -96,6 +99,68 @@ def test_a_run_that_diverges_says_so_beside_its_result(words, fedpriv, here):
     assert fedpriv(*RUN, *words)[2] == err[-1:]
 
 
+def test_a_run_that_predicts_numbers_ends_with_what_was_measured_and_has_not_diverged(fedpriv, here):
+    rng = np.random.default_rng(0)
+    numbers = {f"y_{split}": rng.random((40, 1), dtype=np.float32) for split in ("train", "test")}
+    images = {f"x_{split}": rng.integers(0, 256, (40, 28, 28), dtype=np.uint8) for split in ("train", "test")}
+    np.savez(here / "mine.npz", **images, **numbers)
+    own = {"dataset": {"npz": "mine.npz"}, "partition": {"law": "iid", "clients": 4}, "scheme": "none"}
+    patch(here, **own, loss="mean_squared_error", probe={"clients": 0})
+    code, out, err = fedpriv(*RUN)
+    assert code == 0 and re.fullmatch(r"out: trained, loss \d+\.\d{4} after 2 rounds", out[0])
+    assert not any("diverged" in line for line in (*out, *err))
+    patch(here, **own, loss="mean_squared_error", probe={"clients": 0}, evaluation={"metrics": ["error"]})
+    code, out, _ = fedpriv(*RUN[:-1], "other")
+    assert code == 0 and re.fullmatch(r"other: trained, mean absolute error [\d.]+ after 2 rounds", out[0])
+
+
+def test_a_run_ends_with_the_metrics_that_it_asked_for(fedpriv, here):
+    patch(here, evaluation={"metrics": ["f1", "auroc"]})
+    _, out, _ = fedpriv(*RUN)
+    last = pd.read_parquet(here / "out/trace.parquet").iloc[-1]
+    told = {"accuracy": "accuracy", "F1": "f1", "AUROC": "auroc"}
+    measured = ", ".join(f"{word} {last[f'test_{name}']:.4f}" for word, name in told.items())
+    assert out[0] == f"out: trained, {measured} after 2 rounds"
+
+
+@pytest.mark.parametrize("number", [errno.EROFS, errno.EACCES])
+def test_an_account_of_a_run_that_may_not_be_written_to_is_printed_all_the_same(
+    number, fedpriv, trained, monkeypatch
+):
+    code, told, _ = fedpriv("account", "out", "--json")
+    (trained / "ledger.parquet").unlink()
+    before = contents(trained)
+
+    def fail(path, *_, **__):
+        raise OSError(number, os.strerror(number), str(path))
+
+    monkeypatch.setattr(Path, "touch", fail)
+    code, out, err = fedpriv("account", "out", "--json")
+    assert (code, out) == (0, told)
+    assert err == [
+        f"out/ledger.parquet: cannot be written ({os.strerror(number)}), so that it is only printed"
+    ]
+    assert contents(trained) == before
+
+
+@pytest.mark.parametrize("name", ["~", "s3:", "file:x", "hdfs:x", "gs:"])
+def test_a_folder_is_the_one_of_that_name_whatever_a_library_makes_of_such_a_path(
+    name, fedpriv, trained, here, monkeypatch
+):
+    home = here / "home"
+    monkeypatch.setenv("HOME", str(home))
+    shutil.copytree(trained, home / "run")  # who follows `~` meets another run
+    (home / "run/trace.parquet").write_text("not this one")
+    expected = fedpriv("account", "out")[1]
+    before = contents(home)
+    for place in (name, f"{name}/run"):
+        assert fedpriv(*RUN[:-1], place)[0] == 0
+        code, out, _ = fedpriv("account", place)
+        assert (code, out) == (0, expected) and (here / place / "ledger.parquet").exists()
+        shutil.rmtree(here / place / "resume")
+    assert contents(home) == before
+
+
 def test_an_account_is_every_spend_at_the_delta_of_the_run(fedpriv, trained):
     code, out, err = fedpriv("account", "out", "--json")
     statements = json.loads("\n".join(out))["statements"]
@@ -142,7 +207,7 @@ FULL = {
     "with its path": OSError(f"results/x: {OSError(errno.ENOSPC, TEXT)}"),
     "Arrow's": OSError(f"I/O error: {TEXT} (os error) (errno 28)"),
     "safetensors'": OSError(f"results/x: Error while serializing: I/O error: {TEXT} (os error 28)"),
-    "before training": NoRoom(f"results/x: no room ({OSError(errno.ENOSPC, TEXT)}); it was not trained"),
+    "before training": OSError(f"results/x: no room ({OSError(errno.ENOSPC, TEXT)}); it was not trained"),
 }
 
 

@@ -1,5 +1,6 @@
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
@@ -13,7 +14,11 @@ class Server(ThreadingHTTPServer):
         self.files: dict[str, bytes] = {}
         self.faults: dict[str, list[str]] = {}
         self.asked: list[str] = []  # the path of each request
+        self.daemon_threads = True
         self.url = f"http://127.0.0.1:{self.server_port}"
+
+    def handle_error(self, *_: object) -> None:
+        """Nobody minds a client that hangs up."""
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -27,8 +32,12 @@ class Handler(BaseHTTPRequestHandler):
             self.send_error(404 if body is None else 500)
             return
         self.send_response(200)
-        self.send_header("Content-Length", str(len(body)))
+        if fault != "endless":
+            self.send_header("Content-Length", str(len(body)))
         self.end_headers()
+        with suppress(OSError):  # until nobody listens
+            while fault == "endless":
+                self.wfile.write(body)
         self.wfile.write(body[: len(body) // 2] if fault == "cut" else body)
 
     def log_message(self, *_: object) -> None:

@@ -1,3 +1,4 @@
+import errno
 import os
 from types import SimpleNamespace
 
@@ -8,6 +9,7 @@ from fedpriv import data
 from fedpriv.cli import app
 from fedpriv.data import photographs
 from fedpriv.data.source import SourceError
+from fedpriv.errors import is_full
 
 
 def test_the_folder_of_the_first_mirror_that_has_it_is_read_in_place(tmp_path):
@@ -50,6 +52,16 @@ def test_without_a_mirror_kagglehub_downloads_it(tmp_path, monkeypatch, capsys):
     (path,) = data.fetch_dataset("aptos", tmp_path / "resources", [])
     assert len(data.photographs.load_manifest(path).images) == 503
     assert asked == [photographs.COMPETITION] and capsys.readouterr().out == ""
+
+
+def test_no_room_for_what_kaggle_gives_is_no_refusal_of_kaggle(tmp_path, monkeypatch):
+    def fill(_):
+        raise OSError(errno.ENOSPC, "hush-hush")
+
+    monkeypatch.setattr("kagglehub.competition_download", fill)
+    with pytest.raises(OSError, match=r"aptos: the folder of kagglehub: \[Errno 28\] No space") as raised:
+        photographs.find_aptos([], tmp_path)
+    assert is_full(raised.value) and raised.value.__context__ is None
 
 
 @pytest.mark.parametrize(

@@ -1,3 +1,4 @@
+import errno
 import gzip
 import hashlib
 import re
@@ -8,11 +9,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import requests
 
 from fedpriv.data import source
 from fedpriv.data.arrays import Dataset, RawFile
 from fedpriv.data.source import SourceError
-from fedpriv.errors import BadInput
+from fedpriv.errors import BadInput, is_full
 
 CONTENT = np.random.default_rng(0).bytes(300_000)
 PACKED = gzip.compress(CONTENT, mtime=0)
@@ -55,9 +57,45 @@ def test_a_server_that_fails_or_breaks_off_is_asked_again_three_times_at_most(fa
     assert len(server.asked) == len(faults) + 1
     server.asked.clear()
     server.faults[PATH] = ["cut"] * 3
-    with pytest.raises(SourceError, match=f"{server.url}{PATH}: ChunkedEncodingError"):
+    with pytest.raises(SourceError, match=f"{server.url}{PATH}: ProtocolError"):
         fetch(tmp_path / "other", server.url)
     assert len(server.asked) == 3 and names(tmp_path / "other") == []
+
+
+@pytest.mark.parametrize(
+    ("limits", "reason"),
+    [
+        ({"LARGEST": len(PACKED) - 1}, "more than .* GiB"),
+        ({"SECONDS": 0.0, "SLOWEST": 10**15}, "slower than .* kB a second"),
+    ],
+)
+@pytest.mark.parametrize("fault", ["", "endless"])
+def test_a_server_that_sends_too_much_or_too_slowly_is_given_up_for_the_next(
+    fault, limits, reason, server, tmp_path, monkeypatch, capsys
+):
+    server.faults[PATH] = [fault] * 3
+    for name, limit in limits.items():
+        monkeypatch.setattr(source, name, limit)
+    if "SECONDS" in limits:  # of what is asked for, too
+        monkeypatch.setattr("requests.get", lambda url, timeout, get=requests.get, **how: get(url, **how))
+    folder = tmp_path / "mirror"
+    (folder / "toys").mkdir(parents=True)
+    (folder / "toys/toy.gz").write_bytes(PACKED)
+    assert fetch(tmp_path / "raw", server.url, str(folder)).read_bytes() == PACKED
+    assert re.search(f"^toys/toy.gz: {reason}$", capsys.readouterr().err, re.MULTILINE)
+    assert server.asked == [PATH] and names(tmp_path / "raw") == ["toy.gz"]
+
+
+def test_on_a_full_disk_no_other_source_is_asked(server, tmp_path, monkeypatch):
+    def fill(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("shutil.copyfile", fill)
+    (tmp_path / "mirror/toys").mkdir(parents=True)
+    (tmp_path / "mirror/toys/toy.gz").write_bytes(PACKED)
+    with pytest.raises(OSError, match=r"No space left on device: '.*/raw/toy.gz'") as raised:
+        fetch(tmp_path / "raw", str(tmp_path / "mirror"), server.url)
+    assert is_full(raised.value) and server.asked == [] and names(tmp_path / "raw") == []
 
 
 def test_what_a_server_says_is_shown_and_no_password_is_in_any_message(server, tmp_path, capsys):

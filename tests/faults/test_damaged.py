@@ -116,16 +116,25 @@ def flip(path):
     path.write_bytes(broken)
 
 
-def test_from_a_damaged_state_training_starts_over_and_ends_with_the_same_bits(whole, folder, undisturbed):
+def test_from_a_damaged_state_training_starts_over_says_so_and_ends_with_the_same_bits(
+    whole, folder, undisturbed, capsys
+):
     content = (whole / "state.safetensors").read_bytes()
     state = folder / "out/resume/state.safetensors"
     state.parent.mkdir(parents=True)
     state.write_bytes(content)
     flip(state)
     damaged = state.read_bytes()
+    somebodys = state.with_name("state.safetensors.damaged")
+    somebodys.write_text("my only copy")
     assert app.main(TRAIN) == 0
     assert trained_in(folder) == trained_in(undisturbed)
-    assert state.with_name("state.safetensors.damaged").read_bytes() == damaged
+    assert somebodys.read_text() == "my only copy"
+    assert state.with_name("state.safetensors.damaged1").read_bytes() == damaged
+    line = next(
+        line for line in capsys.readouterr().err.splitlines() if str(state.relative_to(folder)) in line
+    )
+    assert "now state.safetensors.damaged1; the training starts over" in line
 
 
 @pytest.mark.parametrize("name", ["trace.parquet", "distances.npz"])
@@ -137,3 +146,10 @@ def test_a_damaged_run_is_not_accounted_and_nothing_is_rendered_from_it(name, tr
     with pytest.raises(BadInput, match=r"out"):
         render()
     assert not list(trained.glob("results/*"))
+
+
+@pytest.mark.parametrize("name", ["trace.parquet", "distances.npz", "model.safetensors"])
+def test_what_a_damaged_run_left_is_not_collected_though_its_seal_is_that_of_the_summary(name, accounted):
+    flip(accounted / "out" / name)
+    with pytest.raises(BadInput, match=rf"out/{name}: found a file that is damaged"):
+        render()

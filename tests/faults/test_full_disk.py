@@ -1,6 +1,8 @@
 """No room for the next byte, at every file that is written."""
 
+import shutil
 from functools import partial
+from pathlib import Path
 
 import pytest
 from support.child import live
@@ -64,6 +66,15 @@ def test_a_job_of_the_workflow_looks_for_room_before_it_trains(folder):
 def test_accounting_on_a_full_disk_says_so_and_leaves_the_old_ledger(fault, accounted, undisturbed):
     complains(fault, accounted, partial(app.main, ACCOUNT))
     assert contents(accounted / "out") == contents(undisturbed / "out")
+
+
+def test_accounting_as_the_workflow_does_it_on_a_full_disk_names_the_file_and_says_what_to_do(trained):
+    run = Path("results/small/small/runs/private/seed0")
+    shutil.copytree("out", run)
+    step = ("step", "account", "config/small.yaml", "small", "private/0")
+    code, line = live(trained, partial(app.main, step), partial(fill, 100))
+    assert code == 1 and f"{run}/ledger.parquet" in line and "File too large" in line
+    assert line.endswith("make room; the same command starts anew")
 
 
 @pytest.mark.parametrize("fault", RENDERING, ids=str)

@@ -1,5 +1,6 @@
 """A network of one's own is trained as torch trains it, or refused in one line that names what is wrong."""
 
+import re
 import sys
 from pathlib import Path
 
@@ -146,6 +147,23 @@ def test_a_preset_runs_no_command(words, tmp_path, monkeypatch, capsys):
     tiny.patch(tmp_path, model={"name": "module", **words})
     assert app.main(tiny.RUN) == 2
     assert "allowed: a subclass of torch.nn.Module" in capsys.readouterr().err
+    assert not (tmp_path / "executed").exists()
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["leaves_a_mark:Absent", "a_package.__main__:Net", "a_package.inner:Absent", "fedpriv.__main__:main"],
+)
+def test_a_file_that_is_refused_does_not_run_before(path, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tiny.lay(tmp_path))
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "a_package").mkdir()
+    for file in ("leaves_a_mark.py", "a_package/__main__.py", "a_package/inner.py"):
+        (tmp_path / file).write_text("def Net():\n    Absent = 1\nopen('executed', 'w')\n")
+    tiny.patch(tmp_path, model={"name": "module", "module": path})
+    assert app.main(tiny.RUN) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert re.search(r"cannot be imported \(ImportError: (\S+ has no Absent|\S+ is a program)\)", line)
     assert not (tmp_path / "executed").exists()
 
 

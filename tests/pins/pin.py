@@ -20,8 +20,8 @@ sys.path.append(str(ROOT / "tests"))  # for `support`, outside of pytest
 from support.made_run import BY_SCHEME, RUN, go, result, write_noise  # noqa: E402
 
 from fedpriv.config.plan import load_preset  # noqa: E402
-from fedpriv.config.run import RESULTS_VERSION  # noqa: E402
 from fedpriv.errors import BadInput  # noqa: E402
+from fedpriv.frozen import RESULTS_VERSION  # noqa: E402
 from fedpriv.store.machine import processor  # noqa: E402
 
 # Columns of a trace that came after the pins were taken.

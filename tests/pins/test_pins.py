@@ -6,7 +6,7 @@ import pytest
 from pin import arithmetic, computed, identities
 from support.made_run import BY_SCHEME
 
-from fedpriv.config.run import RESULTS_VERSION
+from fedpriv.frozen import RESULTS_VERSION
 from fedpriv.paper.paper import PAPERS
 from fedpriv.schemes import SCHEMES
 from fedpriv.store.machine import engines

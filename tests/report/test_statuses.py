@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from fedpriv.account.statement import STATUSES, mark_epsilon, status
+from fedpriv.account.statement import STATUSES, kind_of, mark_epsilon, status
 from fedpriv.report import numbers
 
 TABLES = sorted(Path("results/reference").glob("*/*/tables/*.csv"))
@@ -68,6 +68,12 @@ def test_every_epsilon_of_a_seed_says_what_it_is(path):
     for name in of_epsilon:
         said = frame.loc[frame[name] != "", f"{name}_status"]
         assert said.str.match(r"guarantee$|not a guarantee: \w|estimate").all()
+
+
+@pytest.mark.parametrize("kind", STATUSES)
+@pytest.mark.parametrize("violation", ["", "cohorts have a fixed size"])
+def test_a_status_says_of_which_kind_its_epsilon_is(kind, violation):
+    assert kind_of(status(kind, violation)) == kind
 
 
 @pytest.mark.parametrize("kind", [*STATUSES, "violation"])

@@ -17,13 +17,16 @@ from matplotlib.figure import Figure
 from support import read_back
 from support.nasty import NASTY, seen
 
+from fedpriv.progress import visible
 from fedpriv.report import render
 from fedpriv.report.render import (
     KNOWN,
+    escape_csv,
     escape_figure,
     escape_html,
     escape_latex,
     escape_markdown,
+    unescape_csv,
 )
 from fedpriv.report.render import LATEX as COMMANDS
 
@@ -84,9 +87,15 @@ def test_csv_gives_every_text_back_one_line_a_row(tmp_path):
     written = (tmp_path / "name.csv").read_text()
     cells = [line["Text"] for line in csv.DictReader(io.StringIO(written))]
     assert len(written.splitlines()) == len(cells) + 1
-    assert [seen(cell) for cell in cells] == EXPECTED
+    assert [seen(unescape_csv(cell)) for cell in cells] == EXPECTED
     read = pd.read_csv(tmp_path / "name.csv", dtype=str, keep_default_na=False)
     assert list(read["Text"]) == cells
+
+
+def test_no_cell_of_a_csv_is_computed_by_a_spreadsheet_and_numbers_stay_numbers():
+    computed = [text for text in map(escape_csv, NASTY) if text[:1] in tuple("=+-@＝＋－＠")]
+    assert computed == ["-0.5", "+7"]
+    assert escape_csv("=1+1") == "'=1+1" and escape_csv("'=1") == "''=1" and escape_csv("'a'") == "'a'"
 
 
 def test_latex_prints_every_cell_heading_detail_note_and_title():
@@ -133,6 +142,7 @@ def test_any_text_comes_out_as_it_went_in(text):
     assert read_back.Page(f"<p>{escape_html(text)}</p>").of("p") == [seen(text)]
     assert alike(read_back.latex(escape_latex(text))) == alike(seen(text))
     assert set(filter(str.isprintable, escape_latex(text))) <= set(map(chr, range(128))) | set(KNOWN)
+    assert unescape_csv(escape_csv(text)) == visible(text)
     once = escape_markdown(text)
     assert read_back.markdown(f"| a |\n|---|\n| {once} |\n").of("td") == [seen(text)]
     assert read_back.markdown(f"- {once}\n").of("li") == [seen(text)]

@@ -20,6 +20,12 @@ PROCESSES.set_forkserver_preload(
         "fedpriv.data.source",
         "fedpriv.report.claims",
         "fedpriv.report.figures",
+        "fedpriv.audit.finished",
+        "fedpriv.report.page",
+        "fedpriv.report.tables",
+        "fedpriv.train.loop",
+        "fedpriv.workflow.steps",
+        "snakemake.cli",
     ]
 )
 

@@ -10,6 +10,7 @@ from tempfile import TemporaryFile
 import yaml
 from snakemake import cli
 
+from support.programs import programs
 from support.tiny_paper import tiny_paper
 
 ROOT = Path(__file__).parents[2]
@@ -48,12 +49,13 @@ RENDER = {"collect": 1, "tables_tiny": 1, "figures_tiny": 1, "report": 1}  # job
 def snakemake(*arguments, cwd=ROOT, check=True):
     """Run Snakemake on the project's Snakefile in folder `cwd`; return what it printed.
 
-    It runs in a fork of this process: to import it costs more than a dry run.
+    It runs in a fork of this process: to import it costs more than a dry run. Its steps are forks, too.
     """
     command = ["--snakefile", ROOT / "Snakefile", "--directory", cwd, *arguments]
+    python = sys.executable if "--dry-run" in arguments else str(programs() / "python")
     with TemporaryFile("w+", encoding="utf-8") as said:
         if not (child := os.fork()):
-            _live(list(map(str, command)), said)
+            _live(list(map(str, command)), said, python)
         _, status = os.waitpid(child, 0)
         said.seek(0)
         text = said.read()
@@ -61,9 +63,10 @@ def snakemake(*arguments, cwd=ROOT, check=True):
     return text
 
 
-def _live(command, said):
+def _live(command, said, python):
     code = 1
     try:
+        sys.executable = python  # beside it the workflow finds the program
         for stream in (1, 2):
             os.dup2(said.fileno(), stream)
         sys.stdout, sys.stderr = (os.fdopen(stream, "w", closefd=False) for stream in (1, 2))

@@ -118,6 +118,21 @@ def test_an_edit_of_the_paper_does_again_what_depends_on_it_and_no_more(copy, pa
 
 
 @pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (CLIP, 0.6),
+        (("runs", "private", "account"), {"delta": 1e-4}),
+        (("defaults", "dataset"), "digits"),  # those that stand in for others now
+    ],
+)
+def test_where_snakemake_sees_nothing_but_times_a_changed_setting_of_a_run_outdates_what_is_collected(
+    copy, path, value
+):
+    config = write_config(copy, changed(path, value))
+    assert planned("--rerun-triggers", "mtime", *config, cwd=copy) == RENDER
+
+
+@pytest.mark.parametrize(
     ("preset", "jobs"),
     [
         ({"speed": {"device": "cpu", "threads": 2, "chunk": 7}, "mirrors": ["https://example.org"]}, {}),

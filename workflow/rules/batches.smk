@@ -92,7 +92,7 @@ for job in together:
         group:
             "account"
         params:
-            deltas=delta_marks(job.runs),
+            told=ledger_marks(plan, job.runs),
             words=step_words(job.runs),
         shell:
             step("account", "{params.words}")

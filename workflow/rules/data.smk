@@ -1,5 +1,5 @@
 # From public sources to arrays: one rule for every raw file, one for all arrays.
-from fedpriv.config.run import RESULTS_VERSION
+from fedpriv.frozen import RESULTS_VERSION
 from fedpriv.config.jobs import sources
 from fedpriv.data import image_datasets, photograph_datasets
 from fedpriv.data.features import FEATURES_VERSION

@@ -1,9 +1,8 @@
 # From stored runs to ε: nothing of them is trained, fetched or copied. They come with the code, in no storage.
 from fedpriv.config.jobs import (
     TAKEN,
-    delta_marks,
     files,
-    identity_marks,
+    ledger_marks,
     step_words,
     stored_for,
 )
@@ -26,6 +25,6 @@ for paper in plan.papers:
             priority: 1
             params:
                 words=step_words(runs),
-                told=[identity_marks(plan, runs), delta_marks(runs)],
+                told=ledger_marks(plan, runs),
             shell:
                 step("take", "{params.words}")

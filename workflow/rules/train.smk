@@ -1,13 +1,13 @@
 # From arrays to run directories, and from their traces to ε.
-from fedpriv.config.run import RESULTS_VERSION
+from fedpriv.frozen import RESULTS_VERSION
 from fedpriv.config import jobs
 from fedpriv.config.plan import arrays_id
 from fedpriv.config.jobs import (
     TRAINED,
-    delta_marks,
     files,
     identity_marks,
     inputs,
+    ledger_marks,
     run_of_wildcards,
 )
 
@@ -84,6 +84,6 @@ rule account:
     log:
         "logs/{preset}/{paper}/account/{run}/seed{seed}.log",
     params:
-        deltas=lambda wildcards: delta_marks(run_of_wildcards(plan, wildcards)),
+        told=lambda wildcards: ledger_marks(plan, run_of_wildcards(plan, wildcards)),
     shell:
         step("account", "{wildcards.paper} {wildcards.run}/{wildcards.seed}")

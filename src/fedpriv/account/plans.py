@@ -48,6 +48,11 @@ def epsilon(
     value = _planner(accountant, settings)(
         sampling_rate=sampling_rate, noise_multiplier=noise_multiplier, rounds=rounds, delta=delta
     )
+    if math.isinf(value):
+        raise BadInput(
+            f"{accountant}: found a plan of which it certifies no ε at delta {delta:g}, allowed: another "
+            "accountant; rdp counts every plan"
+        )
     law = settings.get("sampling_law", ACCOUNTANTS[accountant].planned_law)
     removed = "add_remove" if law == "poisson" or sampling_rate == 1 else "zero_out"
     return PrivacyStatement(
@@ -85,6 +90,8 @@ def calibrate(
 
     def unreachable(floor: float) -> BadInput:
         least = f"above {floor:.4g}, the least that {accountant} certifies at delta {delta:g}"
+        if math.isinf(floor):
+            least = f"by accountant {accountant} none at delta {delta:g}; rdp counts every plan"
         return BadInput(f"epsilon: found {epsilon:g}, allowed: {least}")
 
     from scipy.optimize import root_scalar

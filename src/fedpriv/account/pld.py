@@ -298,13 +298,15 @@ def epsilon(
 ) -> float:
     """Return ε of `rounds` Poisson-subsampled Gaussian rounds, add/remove neighbours.
 
-    With sampling law `fixed` that of samples of a fixed size, one unit replaced. It is that of `rdp` where
-    rounding leaves nothing better to be certified: of very many rounds or a tiny δ.
+    With sampling law `fixed` that of samples of a fixed size, one unit replaced. It is infinite where rounding
+    leaves nothing to be certified: of an ε beyond all use, or a tiny δ.
     """
     sensitivity = planned_sensitivity(sampling_law)
     release = planned_mechanism(sampling_rate, noise_multiplier, sampling_law)
     plan = {"sampling_rate": sampling_rate, "noise_multiplier": noise_multiplier, "rounds": rounds}
     by_losses = _epsilon([release], [rounds], delta, sensitivity)
+    if np.isinf(by_losses):
+        return np.inf
     return min(by_losses, rdp.epsilon(**plan, delta=delta, sampling_law=sampling_law))
 
 
@@ -332,8 +334,9 @@ def curves(view: View, delta: float) -> list[Curve]:
         value = _epsilons(tuple(view.mechanisms), done, delta, sensitivity)
         if value is None:
             continue
-        if np.isinf(value).any():  # there was no noise, or rounding leaves nothing better
-            value = np.where(np.isinf(value), rdp.epsilons(view, delta, sensitivity)[0], value)
+        nothing = np.isinf(value)  # there was no noise, or rounding leaves nothing to be certified
+        if nothing.any() and np.isfinite(rdp.epsilons(view, delta, sensitivity)[0][nothing]).any():
+            continue
         by_sensitivity.append(view.curve(value, np.full(len(value), np.nan), "pld", sensitivity))
     return by_sensitivity
 

@@ -11,7 +11,7 @@ from fedpriv.errors import BadInput, plain
 Range = tuple[Callable[[float], bool], str]
 
 SHARE: Range = (lambda value: 0 < value < 1, "above 0 and below 1")
-INVERSE: Range = (lambda value: value >= 1e-300, "at least 1e-300")  # of others 1/δ is infinite
+INVERSE: Range = (lambda value: value >= 1e-300, "at least 1e-300")  # as a config has it
 RATE: Range = (lambda value: 0 < value <= 1, "above 0 and at most 1")
 ABOVE_ZERO: Range = (lambda value: 0 < value < math.inf, "above 0")
 AT_LEAST_ONE: Range = (lambda value: value >= 1, "at least 1")

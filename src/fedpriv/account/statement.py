@@ -46,6 +46,12 @@ def status(kind: str, violation: str = "") -> str:
     return f"{word}: {violation}" if violation and NO_GUARANTEE not in word else word
 
 
+def kind_of(status: str) -> str:
+    """Return the kind of the ε that has this status."""
+    kinds = {word: kind for kind, word in STATUSES.items()}
+    return kinds.get(status) or kinds.get(status.partition(":")[0], "guarantee")  # one that fails
+
+
 def mark_epsilon(epsilon: str, status: str) -> str:
     """Return an ε of this status as it is printed everywhere: a mark of `MARKS` behind all but a guarantee.
 

@@ -57,15 +57,18 @@ def audit_run(directory: Path) -> list[Finding]:
     ]
 
 
-def audit_runs(directories: Sequence[Path], out: Path) -> Path:
-    """Write the findings about accounted run directories to one parquet file, a row each; return it."""
+def audit_runs(directories: Sequence[Path], out: Path, made_with: str = "") -> Path:
+    """Write the findings about accounted run directories to one parquet file, a row each; return it.
+
+    `made_with` marks the plan that they are made for.
+    """
     rows = [
         {name: facts[name] for name in OF_RUN} | finding._asdict()
         for directory in count_each("auditing", directories, "run")
         for facts in [RunDir(directory).summary]
         for finding in audit_run(directory)
     ]
-    return parquet.save_frame(pd.DataFrame(rows, columns=FINDING_COLUMNS), out)
+    return parquet.save_frame(pd.DataFrame(rows, columns=FINDING_COLUMNS), out, made_with=made_with)
 
 
 def load_findings(path: Path) -> dict[tuple[str, int], list[Finding]]:

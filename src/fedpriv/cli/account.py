@@ -1,5 +1,6 @@
 """What a finished run has spent: its last round, by every accountant."""
 
+import errno
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -11,11 +12,12 @@ from fedpriv.cli.options import CONFIGS
 from fedpriv.config.plan import load_preset
 from fedpriv.errors import BadInput
 from fedpriv.frozen import Deltas, parse
-from fedpriv.progress import progress
+from fedpriv.progress import print_stderr, progress
 from fedpriv.store import parquet
 from fedpriv.store.rundir import RunDir
 
 UNITS = {"delta": "clients", "instance_delta": "instances"}  # whose δ it is
+UNWRITABLE = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 
 def account_run(
@@ -23,7 +25,8 @@ def account_run(
 ) -> list[PrivacyStatement]:
     """Write the ledger of a run directory and return every statement after the last round.
 
-    What is not given is the run's own (`counted_at`); BadInput where nobody says it and a row would need it.
+    A ledger that may not be written is a line on stderr. What is not given is the run's own (`counted_at`);
+    BadInput where nobody says it and a row would need it.
     A ledger that counts at another δ belongs to whoever made it, and what was rendered from it: BadInput, as
     for a run directory that is missing or corrupt.
     """
@@ -50,7 +53,12 @@ def account_run(
     for name in unsaid:
         if ((frame["unit"] == "instance") == (name == "instance_delta")).any():
             raise nobody_says(name, directory, configs)
-    write_ledger(directory, frame, deltas)
+    try:
+        write_ledger(directory, frame, deltas)
+    except OSError as error:
+        if error.errno not in UNWRITABLE:
+            raise
+        print_stderr(f"{there}: cannot be written ({error.strerror}), so that it is only printed")
     return statements(frame, units_of(run_trace(RunDir(directory))))
 
 
@@ -75,7 +83,8 @@ def counted_at(directory: Path, configs: Path) -> dict[str, Any]:
         account = {name: value for name, value in account.items() if name != "recount"}
     own = parse(Deltas.model_validate, account, f"{path}: account")
     with suppress(BadInput, KeyError):  # of no preset that is here, or of another run now
-        plan = load_preset(configs / f"{summary['preset']}.yaml")
+        known = summary["paper"], summary["run"]
+        plan = load_preset(configs / f"{summary['preset']}.yaml", known)
         run = plan.runs[summary["paper"]][summary["run"]]
         if run.identity(summary["run"], summary["seed"]) == summary["identity"]:
             return run.account.model_dump()

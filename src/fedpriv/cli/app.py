@@ -6,7 +6,7 @@ the calculators start without torch.
 
 from __future__ import annotations
 
-import re
+import errno
 import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -33,7 +33,7 @@ from fedpriv.cli.options import (
     take_only,
 )
 from fedpriv.cli.table import NOTHING, Table, statement_table
-from fedpriv.errors import FULL, BadInput, Stopped, match_name, short_repr
+from fedpriv.errors import BadInput, Stopped, is_full, match_name, plain, short_repr
 from fedpriv.progress import print_stderr
 
 Verbs = Mapping[str, tuple[Callable[..., None], str]]  # a function and an example by name
@@ -88,7 +88,7 @@ def version(flag: bool) -> None:
     """Print which fedpriv this is, and whose runs it takes for its own."""
     if flag:
         from fedpriv import __version__
-        from fedpriv.config.run import RESULTS_VERSION
+        from fedpriv.frozen import RESULTS_VERSION
 
         print_result({}, [f"fedpriv {__version__} (results version {RESULTS_VERSION})"], as_json=False)
         raise typer.Exit
@@ -111,8 +111,6 @@ def options(
 
 
 INTERRUPTED = 130
-# In the text of an error: where it has got a path, or is Arrow's or safetensors', its number is nowhere else.
-NO_ROOM = re.compile(rf"(errno|os error) ({'|'.join(map(str, FULL))})\b", re.IGNORECASE)
 # What an interrupted verb does with what it had done before.
 AGAIN = {"run": "goes on from the last saved round", "fetch": "goes on with what it has not fetched yet"}
 
@@ -164,7 +162,9 @@ def explain(error: Exception, verb: str = "") -> tuple[list[str], int]:
             ending = f"; found {short_repr(cause.errors()[0]['input'])}"
         message = f"{error.format_message().rstrip('.')}{ending}"
         return [f"{message}{'' if message.endswith('?') else '.'} See: {see}"], error.exit_code
-    if isinstance(error, OSError) and NO_ROOM.search(str(error)):
+    if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
+        return [f"{plain(error.filename)}: found a name that is too long here, allowed: 255 bytes"], 2
+    if is_full(error):
         return [f"{error}: make room; the same command {AGAIN.get(verb, 'starts anew')}"], 1
     return [f"{type(error).__name__}: {error} (--debug for the traceback)"], 1
 
@@ -233,7 +233,7 @@ def run(
     A killed run goes on where it was. What is --set is checked as any config; the run keeps its name and
     its streams of randomness, so that it can be compared by seed, and has an identity and folder of its own.
     """
-    from fedpriv.cli.run import default_place, statements_of, train_run
+    from fedpriv.cli.run import default_place, last_metrics, statements_of, train_run
 
     settings = settings or []
     out = out or default_place(paper, run, settings, seed)
@@ -244,13 +244,14 @@ def run(
     from fedpriv.store.rundir import RunDir
 
     summary = RunDir(out).summary
-    end = "diverged" if summary["test_accuracy"] is None else f"accuracy {summary['test_accuracy']:.4f}"
+    diverged = summary["diverged"] is not None
+    end = "diverged" if diverged else last_metrics(RunDir(out))
     rounds = f"{summary['rounds']} round{'' if summary['rounds'] == 1 else 's'}"
     statements = None if as_json else statements_of(out, summary)
     stated = [NOTHING] if statements == [] else [*map(str, least_statements(statements or []))]
     more = [f"Every accountant: fedpriv account {shlex.quote(str(out))}"] if statements and stated else []
     print_result(summary, [f"{out}: {done}, {end} after {rounds}", *stated, *more], as_json)
-    if end == "diverged":
+    if diverged:
         print_stderr(f"{out}: diverged in round {summary['rounds']}: weights or losses are no finite numbers")
 
 
@@ -282,10 +283,11 @@ def account(
         with traces.rows_of(directory) as trace:
             epsilons = statements(ledger(trace, at, ignore=ignore or ()), units_of(trace))
     else:
+        take_only("account RUN", ["--ignore"] * bool(ignore), ["--delta", "--instance-delta"])
+        traces.require_run(directory)
         from fedpriv.cli.account import account_run
         from fedpriv.store.rundir import run_directory
 
-        take_only("account RUN", ["--ignore"] * bool(ignore), ["--delta", "--instance-delta"])
         with run_directory(directory) as there:
             epsilons = account_run(there, delta, instance_delta, configs)
     print_result({"statements": list(map(statement_as_dict, epsilons))}, statement_table(epsilons), as_json)

@@ -11,7 +11,7 @@ import typer
 
 from fedpriv.cli.options import CONFIGS, NOISE, RATE, AsJson, Configs, nested, print_result, rate, take_only
 from fedpriv.cli.table import Table
-from fedpriv.cli.traces import Ignored, deltas, is_trace, rows_of
+from fedpriv.cli.traces import Ignored, deltas, is_trace, require_run, rows_of
 from fedpriv.errors import BadInput
 from fedpriv.progress import print_stderr
 
@@ -94,6 +94,7 @@ def audit(
 
 def audit_finished(path: Path, delta: float | None, configs: Path) -> list[Finding]:
     """Audit a run directory, or a stored run; what of them is not accounted is accounted first."""
+    require_run(path)
     from fedpriv.audit.finished import audit_run
     from fedpriv.cli.account import account_run
     from fedpriv.frozen import Deltas

@@ -86,9 +86,16 @@ def epsilon(
 
     plan = {"sampling_rate": q, "noise_multiplier": noise_multiplier, "rounds": rounds, "delta": delta}
     plan |= settings_of_plan(sampling_law, settings)
-    statements = {name: plans.epsilon(accountant=name, **plan) for name in planners(accountant, sampling_law)}
+    statements, cannot = {}, {}
+    for name in planners(accountant, sampling_law):
+        try:
+            statements[name] = plans.epsilon(accountant=name, **plan)
+        except BadInput as error:
+            cannot[name] = str(error)
+    if not statements:
+        raise BadInput(next(iter(cannot.values())))
     facts = {name: statement_as_dict(statement) for name, statement in statements.items()}
-    notes = assumptions(accountant, sampling_law)
+    notes = [*cannot.values(), *assumptions(accountant, sampling_law)]
     if len(statements) > 1:
         least = min(statements, key=lambda name: statements[name].epsilon)
         use = (
@@ -98,7 +105,8 @@ def epsilon(
             use += f" The 2019 paper counts {statements['moments'].epsilon:.4g} (moments)."
         notes = [use, *notes]
     parts = statement_table(list(statements.values()), notes=notes)
-    print_result(facts if accountant == "all" else facts[accountant], parts, as_json)
+    outcomes = facts | {name: {"found": why} for name, why in cannot.items()}
+    print_result(outcomes if accountant == ALL else facts[accountant], parts, as_json)
 
 
 def calibrate(
@@ -141,7 +149,7 @@ def calibrate(
         notes=[*notes, *assumptions(accountant, sampling_law)],
     )
     outcomes = facts | {name: {"found": why} for name, why in cannot.items()}
-    print_result(outcomes if accountant == "all" else facts[accountant], parts, as_json)
+    print_result(outcomes if accountant == ALL else facts[accountant], parts, as_json)
 
 
 def rr_epsilon(

@@ -53,8 +53,12 @@ def take_only(command: str, names: Sequence[str], options: Sequence[str]) -> Non
 
 
 def nested(settings: list[str]) -> dict[str, Any]:
-    """Return `KEY=VALUE` as nested keys, of which dots tell one from the next; values are YAML."""
+    """Return `KEY=VALUE` as nested keys, of which dots tell one from the next; values are YAML.
+
+    A key that is set twice is BadInput, and so is one that a key below it was set of.
+    """
     config: dict[str, Any] = {}
+    paths: list[str] = []
     if not settings:
         return config
     from fedpriv.paper.paper import read_value  # only with an extra is YAML there
@@ -69,6 +73,9 @@ def nested(settings: list[str]) -> dict[str, Any]:
                 raise BadInput(f"--set {plain(setting)}: the key above it is a value already.")
         if not equals or not all((*above, last)):
             raise BadInput(f"--set {plain(setting)} is not KEY=VALUE.")
+        if twice := [known for known in paths if f"{known}.".startswith(f"{path}.")]:
+            raise BadInput(f"--set {plain(setting)}: {plain(twice[0])} is set already. Give every key once.")
+        paths.append(path)
         place[last] = read_value(text, f"--set: {path}")
     return config
 

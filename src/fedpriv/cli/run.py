@@ -2,23 +2,34 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fedpriv.config.plan import RunKey, arrays_id, load_preset, partition_id
-from fedpriv.errors import match_name
 from fedpriv.progress import progress
+from fedpriv.trace import EVALUATED
 
 if TYPE_CHECKING:
     from fedpriv.account.statement import PrivacyStatement
+    from fedpriv.store.rundir import RunDir
 
 
 def default_place(paper: str, run: str, settings: Sequence[str], seed: int) -> Path:
     """Return where a run by itself is written, with what is set in its name."""
     name = ",".join((run, *(re.sub(r"[^\w.=+-]+", "_", setting) for setting in settings)))
     return Path("results/runs", paper, name, f"seed{seed}")
+
+
+def last_metrics(run: RunDir) -> str:
+    """Return what a finished run measured after its last round: the metrics asked for, or else the loss."""
+    asked = run.summary["config"]["evaluation"].get("metrics", ())
+    last = run.trace().iloc[-1]
+    values = {EVALUATED[name].label: last.get(f"test_{name}", math.nan) for name in ("accuracy", *asked)}
+    known = {name: value for name, value in values.items() if not math.isnan(value)}
+    return ", ".join(f"{name} {value:.4f}" for name, value in (known or {"loss": last["test_loss"]}).items())
 
 
 def statements_of(directory: Path, summary: Mapping[str, Any]) -> list[PrivacyStatement] | None:
@@ -50,14 +61,11 @@ def train_run(
     The directory of one that is stored below `reference` says where; without a reference it is trained.
     Data and partition are kept under `resources`; what is there of them is used. `faster` overrides keys of
     the preset's `speed`, where it is not None; `settings` are keys of the run laid over all that it says.
-    Raises BadInput when `out` holds a finished run of another config, and NoRoom on a full disk.
+    Raises BadInput when `out` holds a finished run of another config, and OSError on a full disk.
     """
-    plan = load_preset(config)
-    paper = match_name("paper", paper, plan.runs)
-    name = match_name("run", name, plan.runs[paper], f"fedpriv list runs --paper {paper}")
-    if settings:
-        plan = load_preset(config, {f"{paper}/{name}": settings})
-    run = plan.runs[paper][name]
+    plan = load_preset(config, (paper, name), settings or {})
+    [(paper, runs)] = plan.runs.items()
+    [(name, run)] = runs.items()
     # Only now what takes seconds to import: what is wrong with a config is told at once.
     from fedpriv.data import source
     from fedpriv.store.files import require_room

@@ -29,6 +29,16 @@ def is_trace(path: Path) -> bool:
     return path.suffix.lower() == ".csv"
 
 
+def require_run(path: Path) -> None:
+    """Raise BadInput for a path at which there is no run, nor one that is stored."""
+    if not path.exists():
+        raise BadInput(f"There is no run in '{path}'.")
+    if not path.is_dir() and path.suffix != ".parquet":
+        raise BadInput(
+            f"{path}: found a file, allowed: a run directory, a stored run (.parquet), a trace (.csv)"
+        )
+
+
 def deltas(path: Path, delta: float | None, instance_delta: float | None) -> Deltas:
     """Return at which δ a trace is counted: one that is given alone is that of every unit."""
     from fedpriv.frozen import Deltas

@@ -173,6 +173,11 @@ def delta_marks(runs: Iterable[RunKey]) -> list[str]:
     return [key.config.account.made_with for key in runs]
 
 
+def ledger_marks(plan: Plan, runs: Sequence[RunKey]) -> list[Any]:
+    """Return all that outdates the ledgers of runs: what outdates the runs, and the marks of the ledgers."""
+    return [identity_marks(plan, runs), delta_marks(runs)]
+
+
 def run_files(plan: Plan, runs: Iterable[RunKey], taken: Container[RunKey], *names: str) -> list[str]:
     """Return the files of these names of every run; of what is `taken`, all there are."""
     return [file for key in runs for file in files(plan, [key], *(TAKEN if key in taken else names))]
@@ -237,7 +242,7 @@ def audited_runs(plan: Plan, paper: str, elements: Iterable[Rendered | Claim] | 
     return [key for key in plan.keys(paper) if key.run in read]
 
 
-def findings(plan: Plan, paper: str, elements: Iterable[Rendered | Claim]) -> list[str]:
+def findings(plan: Plan, paper: str, elements: Iterable[Rendered | Claim] | None = None) -> list[str]:
     """Return the file of the findings about the runs of `paper`, if any of the `elements` reads them."""
     path = f"results/{plan.preset.preset}/{paper}/findings.parquet"
     return [path] if audited_runs(plan, paper, elements) else []
@@ -249,10 +254,19 @@ def collected_files(plan: Plan, paper: str) -> list[str]:
 
 
 def targets(plan: Plan) -> list[str]:
-    """Files that a preset ends in: its report, which everything else goes into, or what alone it shows."""
-    if plan.preset.show:
-        return report_files(plan)
-    return [f"results/{plan.preset.preset}/report.html"]
+    """Files that a preset ends in: all results, so that what is missing of them is made again."""
+    found = [file for paper in plan.papers for file in findings(plan, paper)]
+    page = [] if plan.preset.show else [f"results/{plan.preset.preset}/report.html"]
+    return report_files(plan) + found + page
+
+
+def torn_runs(plan: Plan, taken: Container[RunKey], root: Path) -> list[str]:
+    """Return the files of the runs of which `root` has some.
+
+    What is missing of such a run is made again; a run that is wholly gone is trained when something needs it.
+    """
+    each = [run_files(plan, [key], taken, *AUDITED) for paper in plan.papers for key in plan.keys(paper)]
+    return [file for files in each if any((root / file).exists() for file in files) for file in files]
 
 
 INDEX = Path("results/reference/runs/index.csv")

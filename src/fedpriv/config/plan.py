@@ -12,19 +12,23 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, field_validator
 
 from fedpriv.config.run import Run
 from fedpriv.data import DATASETS
 from fedpriv.data.own import Npz
 from fedpriv.errors import BadInput, match_name, plain, require_known
-from fedpriv.frozen import Frozen, Name, Thousands, mistakes, parse
+from fedpriv.frozen import Frozen, Name, Thousands, choice_error, mistakes, parse
 from fedpriv.local.work import Speed
 from fedpriv.paper.paper import PAPERS, Paper, homes, load_paper, merge, read_yaml
 from fedpriv.paper.tables import accuracy_tables
 from fedpriv.store.summary import TRACE, glance_at, stored_path
+
+# Keys of a paper that no preset has.
+OF_PAPERS = {*Paper.model_fields} - {"notes"}
 
 
 def arrays_id(run: Run) -> str:
@@ -52,6 +56,9 @@ def partition_id(run: Run) -> str:
     return "-".join(words)
 
 
+TAKEN_FOLDERS = ("reference", "runs")  # of results: what is stored, and runs by themselves
+
+
 class Preset(Frozen):
     """What is built, and how large: the file that Snakemake takes as its config."""
 
@@ -77,6 +84,13 @@ class Preset(Frozen):
     """How fast, never what."""
     again: bool = False
     """Train runs that are stored in results/reference, too."""
+
+    @field_validator("preset")
+    @classmethod
+    def _has_a_folder(cls, name: str) -> str:
+        if name in TAKEN_FOLDERS:
+            raise choice_error("preset", [name], "another name, for results/ has that folder already")
+        return name
 
 
 class Planned(NamedTuple):
@@ -220,6 +234,11 @@ def matches(glob: str, paper: str, run: str) -> bool:
     return fnmatchcase(f"{paper}/{run}" if "/" in glob else run, glob)
 
 
+def keeps(preset: Preset, paper: str, run: str) -> bool:
+    """Say if a preset keeps a run."""
+    return any(matches(glob, paper, run) for glob in preset.only)
+
+
 def lay(
     preset: Preset, own: Mapping[str, Any], paper: str, name: str, patched: bool = True
 ) -> dict[str, Any]:
@@ -248,8 +267,10 @@ def cut_words(whole: Run, run: Run) -> str:
     return ", ".join(less)
 
 
-def plan_runs(preset: Preset, paper: Paper, where: str) -> dict[str, Planned]:
-    """Return the runs of a paper that `preset` keeps, patched and with its substitutes.
+def plan_runs(
+    preset: Preset, paper: Paper, where: str, settings: Mapping[str, Any] = MappingProxyType({})
+) -> dict[str, Planned]:
+    """Return the runs of a paper that `preset` keeps, patched and with its substitutes, below the `settings`.
 
     What is wrong with a key is BadInput that names it; of several runs of which the same is wrong the first
     is named, and how many more there are. All that is wrong is told together.
@@ -257,14 +278,14 @@ def plan_runs(preset: Preset, paper: Paper, where: str) -> dict[str, Planned]:
     planned: dict[str, Planned] = {}
     wrong: dict[str, list[str]] = {}  # a mistake -> the runs that have it
     for name in paper.runs:
-        if not any(matches(glob, paper.paper, name) for glob in preset.only):
+        if not keeps(preset, paper.paper, name):
             continue
         own = merge(paper.defaults, paper.runs[name])
-        checked = check_run(lay(preset, own, paper.paper, name))
+        checked = check_run(merge(lay(preset, own, paper.paper, name), dict(settings)))
         if isinstance(checked, Run):
             dataset = own.get("dataset")
             whole = checked
-            if preset.patches:
+            if preset.patches or settings:
                 whole = check_run(lay(preset, own, paper.paper, name, patched=False))
             planned[name] = Planned(
                 checked,
@@ -306,16 +327,20 @@ def make_plan(
     papers: Path,
     where: str = "config",
     files: Iterable[str] = (),
+    alone: tuple[str, str] | None = None,
+    settings: Mapping[str, Any] = MappingProxyType({}),
 ) -> Plan:
     """Return the plan of a preset given as data; `papers` is the folder of the papers' YAML files.
 
     Others may be in the preset's own `paper_folders`, and in installed packages. Where somebody else has read
     the preset from `files`, our own reader may still refuse them: of a key that stands twice Snakemake takes
-    the last.
+    the last. Of a paper and a run that are asked for `alone`, in any case, nothing else is planned, whatever
+    is wrong with other runs; `settings` are laid over all that it says.
     """
     # 1. The preset, and the folders that have its papers.
     for file in files:
-        read_yaml(Path(file))
+        refuse_paper(read_yaml(Path(file)), file)
+    refuse_paper(config, where)
     preset = parse(Preset.model_validate, dict(config), where)
     folders = [*map(Path, preset.paper_folders), papers]
     for folder in folders[:-1]:
@@ -341,10 +366,28 @@ def make_plan(
         read = {name: paper.showing(parts[name]) for name, paper in read.items() if name in parts}
 
     # 4. Their runs.
-    planned = {name: plan_runs(preset, paper, where) for name, paper in read.items()}
+    if alone:
+        read = run_alone(preset, read, *alone)
+    planned = {name: plan_runs(preset, paper, where, settings) for name, paper in read.items()}
     for name, paper in read.items():
         check_free(paper, planned[name], f"{where}: {name}")
     return Plan(preset, read, planned)
+
+
+def refuse_paper(config: Mapping[str, Any], where: str) -> None:
+    """Raise BadInput for what is a paper, or a file of one, and no preset."""
+    if keys := [key for key in config if "preset" not in config and key in OF_PAPERS]:
+        found = f"a paper, or a file of one, by its keys {', '.join(keys)}"
+        allowed = "a preset, whose `papers` names folders of config/papers; put it into one"
+        raise BadInput(f"{where}: found {found}, allowed: {allowed}")
+
+
+def run_alone(preset: Preset, papers: Mapping[str, Paper], paper: str, run: str) -> dict[str, Paper]:
+    """Return one paper with one of the runs that the preset keeps; BadInput has what is there."""
+    paper = match_name("paper", paper, papers)
+    runs = {name: own for name, own in papers[paper].runs.items() if keeps(preset, paper, name)}
+    name = match_name("run", run, runs, f"fedpriv list runs --paper {paper}")
+    return {paper: papers[paper].model_copy(update={"runs": {name: runs[name]}})}
 
 
 def check_free(paper: Paper, planned: Mapping[str, Planned], where: str) -> None:
@@ -368,13 +411,14 @@ def check_globs(papers: Mapping[str, Paper], globs: Iterable[str], where: str) -
             raise BadInput(f"{where}: found {plain(glob)}, allowed: a glob of {names}")
 
 
-def load_preset(path: Path, patches: Mapping[str, Any] | None = None) -> Plan:
+def load_preset(
+    path: Path,
+    alone: tuple[str, str] | None = None,
+    settings: Mapping[str, Any] = MappingProxyType({}),
+) -> Plan:
     """Return the plan of a preset file; its papers are in the folder `papers` beside it.
 
-    `patches` by run are laid over the preset's own.
+    Of a paper and a run that are asked for `alone`, with these settings, nothing else is planned.
     """
-    config, where = read_yaml(path), str(path)
-    if patches:
-        config = config | {"patches": merge(config.get("patches") or {}, patches)}
-        where = f"{path} with --set"
-    return make_plan(config, path.parent / "papers", where)
+    where = f"{path} with --set" if settings else str(path)
+    return make_plan(read_yaml(path), path.parent / "papers", where, alone=alone, settings=settings)

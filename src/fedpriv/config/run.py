@@ -21,6 +21,7 @@ from fedpriv.data.own import Named, Npz, owners
 from fedpriv.data.photographs import Photos
 from fedpriv.errors import BadInput, plain, require_known
 from fedpriv.frozen import (
+    RESULTS_VERSION,
     Below1,
     Count,
     CountOrZero,
@@ -153,10 +154,6 @@ def least_multiplier(epsilon: float, accountant: str, plan: tuple[tuple[str, Any
         if spent.epsilon <= epsilon:
             return multiplier
         count += 1
-
-
-# Raised when a change of the code changes results, so that no old checkpoint is resumed: see CHANGELOG.md.
-RESULTS_VERSION = 2
 
 
 class Server(RunPart):

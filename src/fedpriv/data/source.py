@@ -7,6 +7,7 @@ competition come through kagglehub; what Kaggle refuses is explained in one line
 
 from __future__ import annotations
 
+import errno
 import gzip
 import hashlib
 import io
@@ -18,9 +19,10 @@ import zlib
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
+from typing import Any, BinaryIO
 
 from fedpriv.data.arrays import Dataset, RawFile
-from fedpriv.errors import BadInput
+from fedpriv.errors import BadInput, is_full
 from fedpriv.progress import print_stderr, transfer
 from fedpriv.store.files import hold_lock, remove_torn, writing
 
@@ -45,7 +47,10 @@ def competition(name: str, competition: str) -> Path:
         except Exception as error:
             status = getattr(getattr(error, "response", None), "status_code", None)
             reason = f"HTTP {status}" if status else cause(error)
+            full = f"[Errno {errno.ENOSPC}] {os.strerror(errno.ENOSPC)}" if is_full(error) else ""
     # Outside of `except`, so that no traceback leads back to kagglehub's words.
+    if full:
+        raise OSError(f"{name}: the folder of kagglehub: {full}")
     raise SourceError(
         f"{name}: Kaggle gave nothing ({reason}). It wants to know who asks (401): {CREDENTIALS}; and its "
         f"rules accepted (403): https://www.kaggle.com/competitions/{competition}/rules. Or put train.csv "
@@ -64,7 +69,9 @@ def cause(error: BaseException) -> str:
 
 
 CHUNK = 2**20  # bytes of a download that are kept at once
-SECONDS = 60  # without a byte, after which a server is given up
+SECONDS = 60  # after which a server that sends nothing, or less than `SLOWEST`, is given up
+SLOWEST = 10_000  # bytes a second, on average
+LARGEST = 2 * 2**30  # bytes, many times the largest file of any dataset
 
 
 class SourceError(RuntimeError):
@@ -172,9 +179,10 @@ def download(url: str, path: Path, title: str, attempts: int, backoff: float) ->
     """Write the file at `url` to `path`, or return why not.
 
     A server that fails, or breaks off, is asked up to `attempts` times: first `backoff` seconds apart, then
-    twice that and so on.
+    twice that and so on. One that is too slow, or sends without end, is given up.
     """
     import requests  # what needs no network does not wait for it
+    from urllib3.exceptions import HTTPError
 
     reason = ""
     for attempt in range(attempts):
@@ -187,20 +195,31 @@ def download(url: str, path: Path, title: str, attempts: int, backoff: float) ->
                 path.open("wb") as file,
             ):
                 answer.raise_for_status()
-                total = int(answer.headers.get("Content-Length", 0))
-                with transfer(title, total or None) as advance:
-                    for block in answer.iter_content(CHUNK):
-                        file.write(block)
-                        advance(len(block))
-            return ""
-        except requests.RequestException as error:
+                return receive(answer, file, title)
+        except (requests.RequestException, HTTPError) as error:
             reason = cause(error)
-            if error.response is not None:
-                status = error.response.status_code
-                reason = f"HTTP {status} {error.response.reason}"
-                if status < 500 and status != 429:
+            answer = getattr(error, "response", None)
+            if answer is not None:
+                reason = f"HTTP {answer.status_code} {answer.reason}"
+                if answer.status_code < 500 and answer.status_code != 429:
                     return reason
     return reason
+
+
+def receive(answer: Any, file: BinaryIO, title: str) -> str:
+    """Write what a server sends to an open file; return why it was given up, or nothing."""
+    total, size, started = int(answer.headers.get("Content-Length", 0)), 0, time.monotonic()
+    with transfer(title, total or None) as advance:
+        # As it comes: who waits for a whole chunk hears nothing of a server that sends a byte a minute.
+        while block := answer.raw.read1(CHUNK, decode_content=True):
+            file.write(block)
+            advance(len(block))
+            size, seconds = size + len(block), time.monotonic() - started
+            if max(total, size) > LARGEST:
+                return f"more than {LARGEST / 2**30:g} GiB"
+            if seconds > SECONDS and size < SLOWEST * seconds:
+                return f"slower than {SLOWEST / 1000:g} kB a second"
+    return ""
 
 
 def bring(
@@ -228,6 +247,8 @@ def bring(
         except Rejected as error:
             reason = without_credentials(str(error))
         except Exception as error:  # whatever is wrong with a place, the next one may have the file
+            if is_full(error):  # and no room for it
+                raise
             reason = cause(error)
         print_stderr(f"{label}: {reason}")
         failures.append(f"{without_credentials(place)}: {reason}")

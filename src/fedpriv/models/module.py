@@ -12,8 +12,12 @@ import importlib
 import inspect
 import os
 import sys
+import tokenize
 from functools import reduce
+from importlib.machinery import PathFinder
+from itertools import accumulate
 from pathlib import Path
+from symtable import symtable
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import ConfigDict, Field, JsonValue
@@ -32,19 +36,52 @@ PATH = r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*"  # package.file:Name
 def import_object(key: str, path: str, name: str) -> Any:
     """Object at an import path; the folder of its file is searched last.
 
-    Importing runs the file, which is trusted. Nothing in it is called. `name` is what comes after the colon,
-    in words.
+    Importing runs the file, which is trusted, if that has what is asked for. Nothing in it is called. `name`
+    is what comes after the colon, in words.
     """
     module, attribute = path.split(":")
     if (folder := os.getcwd()) not in sys.path:
         sys.path.append(folder)
     try:
-        return reduce(getattr, attribute.split("."), importlib.import_module(module))
+        first, *others = attribute.split(".")
+        check_source(module, first)
+        return reduce(getattr, others, getattr(importlib.import_module(module), first))
     except (Exception, SystemExit) as error:  # somebody's code runs here
         raise BadInput(
-            f"{key}: found {path}, which cannot be imported ({error_text(error)}), allowed: FILE:{name}, of "
-            "an installed package or in the folder where the program is started"
+            f"{key}: found {path}, which cannot be imported ({error_text(error)}), allowed: FILE:{name}, the "
+            "file without .py, of an installed package or in the folder where the program is started"
         ) from error
+
+
+def check_source(module: str, name: str) -> None:
+    """Raise ImportError for a program, or a file that cannot have `name`: neither is run to find out.
+
+    What is not known before is left to the import.
+    """
+    if module.rpartition(".")[2] == "__main__":
+        raise ImportError(f"{module} is a program")
+    spec, places = None, None  # where parts are looked for: the whole path, then their packages
+    for part in accumulate(module.split("."), "{}.{}".format):
+        known = sys.modules.get(part)
+        spec = None if known else PathFinder.find_spec(part, places)
+        if not (known or spec):
+            return
+        places = getattr(known, "__path__", None) if known else spec and spec.submodule_search_locations
+    source = Path(spec.origin or "") if spec else Path()
+    if source.suffix == ".py" and not places and not may_have(source, name):
+        raise ImportError(f"{source.name} has no {name}")
+
+
+def may_have(source: Path, name: str) -> bool:
+    """Return False for a file of Python that does not have that name outside of its functions and classes."""
+    try:
+        with tokenize.open(source) as file:
+            text = file.read()
+        names = {symbol.get_name() for symbol in symtable(text, str(source), "exec").get_symbols()}
+    except (SyntaxError, ValueError):  # which its import says better
+        return True
+    # Some files only know what they have when they run.
+    return bool(names & {name, "__getattr__", "globals", "vars", "setattr", "exec"}) or "import *" in text
 
 
 def code(path: str, target: Any) -> str:

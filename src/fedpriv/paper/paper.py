@@ -25,11 +25,14 @@ from fedpriv.registry import Registry
 
 FILES = ("paper.yaml", "runs.yaml", "tables.yaml", "figures.yaml", "claims.yaml")  # of a paper's folder
 
-NUMBER_TAGS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
+LARGEST = 1_000_000  # bytes of a file, many times the largest that there is: to read more takes minutes
+YAML = "tag:yaml.org,2002:"  # before the names of its types
+NUMBERS = ("int", "float")
+TYPES = (*NUMBERS, "str", "bool", "null", "seq", "map")  # neither dates nor bytes, which nothing here takes
 
 
 class Loader(yaml.SafeLoader):
-    """The safe loader, but a key stands once in a mapping, and a number is decimal."""
+    """The safe loader, but a key stands once in a mapping, a number is decimal, and types are plain."""
 
     def __init__(self, text: str, where: str) -> None:
         super().__init__(text)
@@ -46,8 +49,12 @@ class Loader(yaml.SafeLoader):
         return node
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
-        if node.tag in NUMBER_TAGS and not DECIMAL.fullmatch(node.value):
+        kind = node.tag.removeprefix(YAML)
+        if kind in NUMBERS and not DECIMAL.fullmatch(node.value):
             raise self.refused(node, plain(node.value), "a decimal number, or text in quotes")
+        if kind not in TYPES:
+            words = f"{plain(node.value)}, of the type {plain(kind)}"
+            raise self.refused(node, words, "a number, yes or no, text (in quotes), a list or keys")
         try:
             return super().construct_object(node, deep=deep)
         except (yaml.YAMLError, RecursionError, BadInput):
@@ -71,6 +78,8 @@ def read_value(text: str, where: str) -> Any:
 def read_yaml(path: Path) -> dict[str, Any]:
     """Return the mapping in a YAML file; a missing or malformed file is BadInput naming it."""
     try:
+        if (size := path.stat().st_size) > LARGEST:
+            raise BadInput(f"{path}: found {size:,} bytes, allowed: at most {LARGEST:,}")
         text = path.read_bytes().decode()
     except OSError as error:
         raise BadInput(f"{path}: found no readable file ({error.strerror}), allowed: a YAML file") from None

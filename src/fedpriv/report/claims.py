@@ -396,11 +396,12 @@ def read_csv(path: Path, columns: list[str], numbers: Mapping[str, str]) -> pd.D
     """
     dtypes = defaultdict(lambda: "object", numbers)
     try:
-        frame = pd.read_csv(path, dtype=dtypes, keep_default_na=False, na_values=dict.fromkeys(numbers, ""))
+        blank = dict.fromkeys(numbers, "")
+        frame = pd.read_csv(path.absolute(), dtype=dtypes, keep_default_na=False, na_values=blank)
     except FileNotFoundError:
         raise BadInput(f"{path}: found no such file, allowed: a paper whose claims were judged") from None
     except (OSError, ValueError) as error:
         raise BadInput(f"{path}: found no CSV file ({str(error).splitlines()[0]}), allowed: one") from None
     if missing := [name for name in columns if name not in frame]:
         raise BadInput(f"{path}: found no column {missing[0]}, allowed: what the workflow writes")
-    return frame
+    return frame.map(lambda cell: render.unescape_csv(cell) if isinstance(cell, str) else cell)

@@ -9,6 +9,7 @@ import json
 import re
 import unicodedata
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -122,6 +123,23 @@ def latex_letter(letter: str) -> str:
     return "".join(map(latex_letter, ascii(letter)[1:-1] if plain == letter else plain))
 
 
+FORMULA = re.compile(r"'*[=+\-@＝＋－＠]")  # also as wide as other letters of some scripts
+
+
+def escape_csv(text: str) -> str:
+    """Return `text` for a CSV file that people open: before what a spreadsheet would compute stands `'`."""
+    line = visible(text)
+    with suppress(ValueError):
+        float(line)  # a number is none
+        return line
+    return f"'{line}" if FORMULA.match(line) else line
+
+
+def unescape_csv(text: str) -> str:
+    """Return the line that `escape_csv` has made this of."""
+    return text[1:] if text.startswith("'") and FORMULA.match(text) else text
+
+
 def escape_figure(text: str) -> str:
     """Return `text` for matplotlib: nothing is maths, and no label is left out of a legend."""
     line = visible(text)
@@ -167,7 +185,7 @@ def write_table_files(table: PrintedTable, stem: Path) -> list[Path]:
     if marks := legend(table.caption, *table.items, *cells):
         table = table._replace(notes=[*table.notes, f"ε {marks}."])
     frames = {".csv": table.tidy} | ({} if table.seeds is None else {"_seeds.csv": table.seeds})
-    texts = {end: escape_frame(frame, visible).to_csv(index=False) for end, frame in frames.items()}
+    texts = {end: escape_frame(frame, escape_csv).to_csv(index=False) for end, frame in frames.items()}
     texts |= {".json": as_json(table), ".md": markdown(table)}
     texts |= {".tex": latex(table)} if table.cells else {}
     files = [stem.with_name(stem.name + end) for end in texts]

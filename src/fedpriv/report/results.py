@@ -88,12 +88,15 @@ OF_SUMMARY = ("run", "seed", "preset", "paper", "evaluated_on", "parameters", "r
 
 
 def collect(
-    directories: Sequence[Path], folder: Path, cuts: Mapping[str, str] = MappingProxyType({})
+    directories: Sequence[Path],
+    folder: Path,
+    cuts: Mapping[str, str] = MappingProxyType({}),
+    made_with: str = "",
 ) -> Path:
     """Write the runs in `directories` to the tables of `SCHEMAS` in `folder`; return it.
 
-    `cuts` says by run what a preset leaves out of the paper's. Each file is written whole or not at all; a
-    missing or bad run is BadInput.
+    `cuts` says by run what a preset leaves out of the paper's; `made_with` marks the plan that the tables are
+    made for. Each file is written whole or not at all; a missing or bad run is BadInput.
     """
     runs, rounds, epsilons = [], [], []
     for directory in count_each("collecting", directories, "run"):
@@ -114,7 +117,8 @@ def collect(
     columns = {name: np.concatenate([trace[name] for trace in rounds]) for name in ROUNDS}
     tables = {"runs": pd.DataFrame(runs), "rounds": pd.DataFrame(columns), "epsilons": pd.concat(epsilons)}
     for name, schema in SCHEMAS.items():
-        parquet.save_frame(tables[name].astype(schema)[list(schema)], folder / f"{name}.parquet")
+        frame = tables[name].astype(schema)[list(schema)]
+        parquet.save_frame(frame, folder / f"{name}.parquet", made_with=made_with)
     return folder
 
 

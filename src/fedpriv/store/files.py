@@ -20,7 +20,7 @@ from typing import Any
 
 from safetensors import SafetensorError
 
-from fedpriv.errors import FULL
+from fedpriv.errors import is_full
 
 
 @contextmanager
@@ -28,12 +28,13 @@ def writing(path: Path) -> Generator[Path]:
     """Yield a temporary path beside `path`; move it there when the block ends well, remove it otherwise.
 
     At every moment `path` holds what it held before, or all that was written. Its mode is that of any new
-    file, whatever its writer makes of it. A full disk is an OSError that names it.
+    file, whatever its writer makes of it. What the disk refuses is an OSError that names `path`. The
+    temporary path is absolute: some writers have a meaning of their own for `~` and `s3:`.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     # The suffix is kept: writers choose their format by it. Two processes never share the rest, whatever
     # machines they run on.
-    temporary = path.with_name(f".{path.stem}.{token_hex(4)}{path.suffix}")
+    temporary = path.absolute().with_name(f".{path.stem}.{token_hex(4)}{path.suffix}")
     try:
         temporary.touch()
         mode = temporary.stat().st_mode
@@ -41,6 +42,8 @@ def writing(path: Path) -> Generator[Path]:
         temporary.chmod(mode)
         move(temporary, path)
     except (OSError, SafetensorError) as error:  # safetensors has one of its own for a full disk
+        if isinstance(error, OSError) and error.errno and error.filename in (None, str(temporary)):
+            raise OSError(error.errno, error.strerror, str(path)) from error
         raise OSError(f"{path}: {error}") from error
     finally:
         temporary.unlink(missing_ok=True)
@@ -49,17 +52,13 @@ def writing(path: Path) -> Generator[Path]:
 ROOM = 1 << 20  # bytes, more than most runs leave
 
 
-class NoRoom(OSError):
-    """A full disk, or a full quota."""
-
-
 def existing_folder(folder: Path) -> Path:
     """Return the folder, or the nearest one above it that exists."""
     return next(place for place in (folder, *folder.absolute().parents) if place.is_dir())
 
 
 def require_room(folder: Path) -> None:
-    """Raise NoRoom where a full disk takes no file, before there is anything that would be lost.
+    """Raise OSError where a full disk takes no file, before there is anything that would be lost.
 
     The folder is not made; what else is wrong with it whoever writes there finds out.
     """
@@ -69,8 +68,8 @@ def require_room(folder: Path) -> None:
             file.flush()
             os.fsync(file.fileno())
     except OSError as error:
-        if error.errno in FULL:
-            raise NoRoom(f"{folder}: no room for what a run leaves ({error}); it was not trained") from error
+        if is_full(error):
+            raise OSError(f"{folder}: no room for what a run leaves ({error}); it was not trained") from error
 
 
 @contextmanager
@@ -128,8 +127,11 @@ def seal(path: Path) -> None:
         content[match.start() : match.end()] = _digest(content, match.start())
 
 
-def check_seal(path: Path) -> None:
-    """Raise Broken if the file is not as it was sealed, or has no seal; OSError if it cannot be opened."""
+def check_seal(path: Path) -> str:
+    """Return the digest in the seal of a file that is as it was sealed.
+
+    Broken is one that is not, or has no seal; OSError, one that cannot be opened.
+    """
     if not S_ISREG(path.stat().st_mode):
         raise Broken("a folder or a device, and no file")
     with path.open("rb") as file:
@@ -141,17 +143,14 @@ def check_seal(path: Path) -> None:
                 raise Broken("no seal")
             if match.group() != _digest(content, match.start()):
                 raise Broken("its bytes are not those that were written")
+            return match.group()[len(MARK) :].decode()
 
 
 def seal_of(path: Path) -> str:
-    """Return the digest in the seal of a file, or the empty string where there is no seal or no file."""
-    if not path.is_file():
-        return ""
+    """Return the digest in the seal of a file; empty where there is none that is as it was sealed."""
     try:
-        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-            match = SEAL.search(content)
-            return match.group()[len(MARK) :].decode(errors="replace") if match else ""
-    except ValueError:  # an empty file cannot be mapped
+        return check_seal(path)
+    except (FileNotFoundError, Broken):
         return ""
 
 

@@ -1,4 +1,8 @@
-"""Data frames in parquet files: written whole and sealed, read whole or refused."""
+"""Data frames in parquet files: written whole and sealed, read whole or refused.
+
+pyarrow and pandas have a meaning of their own for a path that begins with `~` or `s3:`. What they are given
+is absolute, so that they read and write the file whose seal was looked at.
+"""
 
 import json
 import os
@@ -55,7 +59,7 @@ def load_frame(
     With `only` no other columns are read.
     """
     with sealed_file(path, allowed):
-        frame = pd.read_parquet(path, columns=only)
+        frame = pd.read_parquet(path.absolute(), columns=only)
     if missing := [name for name in columns if name not in frame]:
         raise BadInput(f"{path}: found no column {missing[0]}, allowed: the columns that the workflow writes")
     return frame
@@ -63,13 +67,13 @@ def load_frame(
 
 def length(path: Path) -> int:
     """Return the number of rows of a file that was found whole."""
-    return int(parquet.read_metadata(path).num_rows)
+    return int(parquet.read_metadata(path.absolute()).num_rows)
 
 
 def metadata_text(path: Path, key: str, allowed: str) -> str:
     """Text under a key of a file's metadata; a file that is not whole is BadInput naming it."""
     with sealed_file(path, allowed):
-        metadata = parquet.read_metadata(path).metadata or {}
+        metadata = parquet.read_metadata(path.absolute()).metadata or {}
     if key.encode() not in metadata:
         raise BadInput(f"{path}: found nothing that is called {key}, allowed: {allowed}")
     return metadata[key.encode()].decode()
@@ -91,7 +95,7 @@ def sealed_file(path: Path, allowed: str = "a finished run") -> Generator[None]:
 
 def changed_source(path: Path) -> str:
     """Source of a file that has changed since it was made; empty where none has."""
-    kept = parquet.read_metadata(path).metadata or {}
+    kept = parquet.read_metadata(path.absolute()).metadata or {}
     made_from = json.loads(kept.get(SOURCES.encode(), b"{}"))
     return next(
         (name for name, was in made_from.items() if was != files.seal_of(path.parent.resolve() / name)), ""
@@ -101,5 +105,5 @@ def changed_source(path: Path) -> str:
 def made_with(path: Path) -> str:
     """Mark of what a file was made with; empty where it says nothing, or cannot be read."""
     with suppress(OSError, ValueError, pa.ArrowException):
-        return (parquet.read_metadata(path).metadata or {}).get(MAKER.encode(), b"").decode()
+        return (parquet.read_metadata(path.absolute()).metadata or {}).get(MAKER.encode(), b"").decode()
     return ""

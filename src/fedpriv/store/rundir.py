@@ -11,6 +11,7 @@ JSON: `summary`; `trace`, with what a column says that is the same in all rounds
 are columns of the file; `distances`, with their types and shapes.
 """
 
+import errno
 import json
 import os
 import shutil
@@ -231,6 +232,8 @@ class RunDir:
             except FileNotFoundError:
                 continue
             except (OSError, files.Broken) as error:
+                if getattr(error, "errno", None) == errno.ENAMETOOLONG:
+                    raise  # there is no such file, nor can there be
                 raise BadInput(
                     f"{path}: found a file that is not what training writes ({error}), allowed: a run, "
                     "whole; move it away or delete it, and train again"
@@ -278,10 +281,17 @@ class RunDir:
                 f"it; {remedy_of(where)}"
             )
         for name, of_run in facts.get("seals", {}).items():
-            if (path := self.path / name).exists() and files.seal_of(path) != of_run:
+            path = self.path / name
+            try:
+                fault = "" if files.check_seal(path) == of_run else f"of another run than {SUMMARY} beside it"
+            except FileNotFoundError:  # it may be elsewhere; who needs it says that it is missing
+                continue
+            except files.Broken as error:
+                fault = f"that is damaged ({error})"
+            if fault:
                 raise BadInput(
-                    f"{path}: found a file of another run than {SUMMARY} beside it, allowed: what training "
-                    "wrote with that; delete the run and train it again"
+                    f"{path}: found a file {fault}, allowed: what training wrote with that; delete the run "
+                    "and train it again"
                 )
 
 
@@ -295,9 +305,8 @@ def take_stored(path: Path, out: Path, labels: Mapping[str, Any]) -> Path:
         return out
     for name in (TRACE, DISTANCES):  # of a training that did not end
         (out / name).unlink(missing_ok=True)
-    labels = {**labels, "data": facts["data"] | labels.get("data", {})}
     place = os.path.relpath(path.resolve(), out.resolve())
-    summary.save_summary(out / SUMMARY, facts | labels | {"stored": place})
+    summary.save_summary(out / SUMMARY, summary.with_labels(facts, labels) | {"stored": place})
     return out
 
 
@@ -313,10 +322,6 @@ def run_directory(path: Path) -> Generator[Path]:
     if not path.is_file():
         yield path
         return
-    if path.suffix != ".parquet":
-        raise BadInput(
-            f"{path}: found a file, allowed: a run directory, a stored run (.parquet), a trace (.csv)"
-        )
     with TemporaryDirectory() as folder:
         yield take_stored(path, Path(folder, path.parent.name), {})
 
@@ -330,8 +335,11 @@ def keep_outputs(out: Path, kept: Path) -> None:
             _link(out / name, kept / name)
 
 
-def restore_outputs(out: Path, kept: Path, identity: str) -> bool:
-    """Put back the finished run of that identity, if all its files are in `kept` and belong together."""
+def restore_outputs(out: Path, kept: Path, identity: str, labels: Mapping[str, Any]) -> bool:
+    """Put back the finished run of that identity, if all its files are in `kept` and belong together.
+
+    Its summary says the `labels` of the preset that asks.
+    """
     try:
         if not RunDir(kept).holds(identity):
             return False
@@ -341,6 +349,9 @@ def restore_outputs(out: Path, kept: Path, identity: str) -> bool:
         with writing(out / name) as partial:
             partial.unlink()
             _link(kept / name, partial)
+    facts = summary.load_summary(out / SUMMARY)
+    if (labelled := summary.with_labels(facts, labels)) != facts:
+        summary.save_summary(out / SUMMARY, labelled)
     return True
 
 

@@ -42,6 +42,11 @@ def save_summary(path: Path, facts: Mapping[str, Any]) -> None:
         seal(partial)
 
 
+def with_labels(facts: Mapping[str, Any], labels: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the facts of a summary with the labels of a preset: those of its data beside what is known."""
+    return {**facts, **labels, "data": facts["data"] | labels.get("data", {})}
+
+
 def identity(facts: Mapping[str, Any]) -> str:
     """Return the hash of all that a run's training depends on, as its summary says it.
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ from safetensors.torch import save_file
 
 from fedpriv.errors import BadInput
 from fedpriv.local.client import ClientState
+from fedpriv.progress import print_stderr
 from fedpriv.store.files import OPEN, Broken, check_seal, remove_torn, seal, writing
 from fedpriv.trace import is_read
 from fedpriv.train.record import RoundState
@@ -78,15 +81,19 @@ def save_state(path: Path, identity: str, engine: str, state: RoundState) -> Non
 
 
 def load_state(path: Path, identity: str, engine: str, device: torch.device) -> RoundState | None:
-    """Return the saved state, or None if there is none, or what is there is damaged, and put aside.
+    """Return the saved state, or None if there is none, or what is there is damaged.
 
-    Raises BadInput if it is the state of another config, or another engine has computed it: what came of both
-    would be the result of neither.
+    Such a file is put aside, under a name that nothing has, and a line on stderr says so. Raises BadInput if
+    it is the state of another config, or another engine has computed it: what came of both would be the
+    result of neither.
     """
     metadata = sealed_metadata(path)
     if not metadata:
         if path.exists():
-            path.replace(path.with_name(f"{path.name}.damaged"))
+            names = (path.with_name(f"{path.name}.damaged{number or ''}") for number in count())
+            aside = next(name for name in names if not os.path.lexists(name))
+            path.rename(aside)
+            print_stderr(f"{path}: found a damaged state, now {aside.name}; the training starts over")
         return None
     if (other := metadata["identity"]) != identity:
         raise BadInput(

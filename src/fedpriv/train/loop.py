@@ -121,7 +121,7 @@ def train(
     identity = run.identity(name, seed)
     resume = resume or out / RESUME
     saved, kept = resume / "state.safetensors", resume / identity
-    if RunDir(out).holds(identity) or restore_outputs(out, kept, identity):
+    if RunDir(out).holds(identity) or restore_outputs(out, kept, identity, labels):
         checkpoint.remove_state(saved, identity)  # left by a process that was killed when it had finished
         return out
 

@@ -13,8 +13,9 @@ import torch
 from safetensors.torch import save_file
 
 from fedpriv import partition
-from fedpriv.config.run import RESULTS_VERSION, Probe, Run
+from fedpriv.config.run import Probe, Run
 from fedpriv.data.arrays import Arrays
+from fedpriv.frozen import RESULTS_VERSION
 from fedpriv.local.client import ClientState, Task, initial_client_state
 from fedpriv.mechanisms.gaussian import pad_rounds
 from fedpriv.schemes.base import Memory

@@ -14,6 +14,7 @@ from fedpriv.config.plan import Plan, load_preset
 from fedpriv.config.run import Run
 from fedpriv.errors import BadInput
 from fedpriv.progress import count_each
+from fedpriv.report.render import escape_csv
 from fedpriv.store import rundir
 from fedpriv.store.files import remove_torn, writing
 from fedpriv.store.rundir import RunDir, Stored, same_run
@@ -114,7 +115,8 @@ def write_index(reference: Path) -> None:
     with writing(reference / RUNS / "index.csv") as partial, partial.open("w", newline="") as file:
         lines = csv.writer(file, lineterminator="\n")
         lines.writerow(jobs.INDEX_COLUMNS)
-        lines.writerows(map(line, count_each("index of stored runs", stored_files(reference), "run")))
+        for path in count_each("index of stored runs", stored_files(reference), "run"):
+            lines.writerow([escape_csv(cell) if isinstance(cell, str) else cell for cell in line(path)])
 
 
 def line(path: Path) -> Iterator[object]:

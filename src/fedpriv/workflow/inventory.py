@@ -196,9 +196,11 @@ def number_line(line: Mapping[str, Any]) -> dict[str, str]:
 
 
 def meaning(line: Mapping[str, Any]) -> str:
-    """Return all that gives an ε its meaning; of one that is published, its δ."""
-    if line["quantity"] != "epsilon" or not {"kind", "value", "delta"} <= set(line):
-        return f"at δ = {line['delta']:g}" if line["quantity"] == "epsilon" and "delta" in line else ""
+    """Return all that gives an ε its meaning; of a published one its δ, of an audited one its status, too."""
+    if line["quantity"] != "epsilon" or "delta" not in line:
+        return ""
+    if not {"kind", "value", "unit"} <= set(line):
+        return ", ".join([f"at δ = {line['delta']:g}", *filter(None, [line.get("epsilon_status")])])
     words: dict[str, Any] = {
         field.name: line[field.name] for field in fields(PrivacyStatement) if field.name in line
     }
@@ -212,9 +214,8 @@ def resolve_run(config: Path, paper: str, run: str, reference: Path) -> dict[str
     `paper` and `run` are those of the preset `config`, in any case; what is not there is BadInput that lists
     what is. A trace that is found neither in the preset's results nor below `reference` is null.
     """
-    plan = load_preset(config)
-    paper = match_name("paper", paper, plan.runs)
-    run = match_name("run", run, plan.runs[paper], f"fedpriv list runs --paper {paper}")
+    plan = load_preset(config, (paper, run))
+    [(paper, [run])] = plan.runs.items()
     return {
         "paper": paper,
         "run": run,

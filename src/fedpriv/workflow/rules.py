@@ -1,7 +1,9 @@
 """What rules of Snakemake share: the command of a step, what is set for one and meant for more, and plans.
 
 Snakemake looks at the times of files wherever it is started, at all else only where it remembers it. So what
-a step after training is told stands in a file, an input of its rule, which is written where it changes.
+a step after training is told stands in a file, an input of its rule, which is written where it changes. It
+has what the steps before it are told, too: where one of those fails, its outputs are gone, and what an
+earlier call made of them is not taken for finished.
 """
 
 import json
@@ -10,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from fedpriv.config.jobs import audited_runs, cuts, figure_names
+from fedpriv.config.jobs import audited_runs, cuts, figure_names, ledger_marks
 from fedpriv.config.plan import Plan
 from fedpriv.paper.paper import read_yaml
 from fedpriv.report import RENDER_VERSION
@@ -67,15 +69,19 @@ def plan_digest(plan: Plan, step: str, paper: str = "") -> str:
 
 
 def plan_part(plan: Plan, step: str, paper: str) -> Any:
-    """Return the part of a plan that a step after training reads, as plain data."""
+    """Return the part of a plan that a step after training reads, with those of the steps before it."""
     if step in ("audit", "collect"):
         runs = plan.keys(paper) if step == "collect" else audited_runs(plan, paper)
-        return [{key.word: key.identity for key in runs}, cuts(plan, paper)]
+        marks = zip(runs, *ledger_marks(plan, runs), strict=True)
+        return [{key.word: mark for key, *mark in marks}, cuts(plan, paper)]
     if step == "tables":
         parts = plan.papers[paper].model_dump(mode="json", include={"tables", "claims"})
-        return {"judged": not plan.preset.show, **parts}
+        return [plan_part(plan, "collect", paper), {"judged": not plan.preset.show, **parts}]
     if step == "figures":
-        return {name: figure.model_dump(mode="json") for name, figure in figure_names(plan, paper).items()}
+        figures = figure_names(plan, paper).items()
+        parts = {name: figure.model_dump(mode="json") for name, figure in figures}
+        return [plan_part(plan, "collect", paper), parts]
     keys = {"title", "authors", "year", "url", "tables", "figures", "notes"}
     papers = [[spec.model_dump(mode="json", include=keys), list(spec.runs)] for spec in plan.papers.values()]
-    return [plan.preset.model_dump(mode="json", exclude={"speed", "mirrors", "again"}), papers]
+    rendered = [plan_part(plan, step, paper) for paper in plan.papers for step in ("tables", "figures")]
+    return [plan.preset.model_dump(mode="json", exclude={"speed", "mirrors", "again"}), papers, rendered]

@@ -14,18 +14,24 @@ from typing import Any
 from fedpriv import data
 from fedpriv.config.jobs import (
     audited_runs,
+    collected_files,
     cuts,
     figure_names,
+    findings,
     inputs,
+    judged_claims,
     partition_files,
-    report_files,
+    targets,
 )
 from fedpriv.config.plan import Plan, RunKey, arrays_id, make_plan
-from fedpriv.errors import BadInput, require_known
+from fedpriv.errors import BadInput, is_full, require_known
+from fedpriv.paper.claims import Claim
 from fedpriv.paper.paper import merge, read_yaml
+from fedpriv.paper.tables import Rendered
 from fedpriv.progress import announce_each, count_each, say
-from fedpriv.store.files import NoRoom, require_room
-from fedpriv.store.summary import SUMMARY, glance_at
+from fedpriv.store.files import require_room
+from fedpriv.store.summary import SUMMARY
+from fedpriv.workflow.rules import plan_digest
 
 PAPERS = Path("config/papers")
 HERE = Path()
@@ -125,31 +131,51 @@ def take(plan: Plan, paper: str, *runs: str, root: Path = HERE) -> None:
 
 
 def audit(plan: Plan, paper: str, *, results: Path = RESULTS) -> None:
-    """Attack the runs of a paper that are in `results` where something that is shown reads what is found."""
+    """Attack the runs of a paper in `results`, where something that is shown reads what is found.
+
+    Another run or δ than the plan's is BadInput.
+    """
     from fedpriv.audit.finished import audit_runs
 
     out = paper_folder(plan, paper, results) / "findings.parquet"
-    audit_runs(sorted(finished_runs(plan, audited_runs(plan, paper), results)), out)
+    runs = planned_runs(plan, audited_runs(plan, paper), results)
+    audit_runs(runs, out, plan_digest(plan, "audit", paper))
 
 
 def collect(plan: Plan, paper: str, *, results: Path = RESULTS) -> None:
     """Put all runs of a paper in `results` into its tables; another run or δ than the plan's is BadInput."""
     from fedpriv.report.results import collect
 
-    runs = finished_runs(plan, plan.keys(paper), results)
-    for directory, key in runs.items():
-        check_plan(directory, key)
-    collect(sorted(runs), paper_folder(plan, paper, results), cuts(plan, paper))
+    folder = paper_folder(plan, paper, results)
+    if not (runs := planned_runs(plan, plan.keys(paper), results)):
+        raise BadInput(f"{folder}: found no finished run that the preset has, allowed: at least one")
+    collect(runs, folder, cuts(plan, paper), plan_digest(plan, "collect", paper))
 
 
-def check_plan(directory: Path, key: RunKey) -> None:
-    """Raise BadInput where the run of a directory, or its ledger, is not that of the plan."""
+def planned_runs(plan: Plan, runs: Iterable[RunKey], results: Path) -> list[Path]:
+    """Return the directories of the finished ones of some runs; BadInput where one is not the plan's."""
+    finished = finished_runs(plan, runs, results)
+    for directory, key in finished.items():
+        check_plan(directory, key, plan.planned[key.paper][key.run].substitute_for)
+    return sorted(finished)
+
+
+def check_plan(directory: Path, key: RunKey, substitute_for: str | None) -> None:
+    """Raise BadInput where the run of a directory, the note on its data, or its ledger is not the plan's."""
     from fedpriv.store.parquet import made_with
+    from fedpriv.store.summary import load_summary
 
-    if (identity := glance_at(directory)[0]) != key.identity:
+    path = directory / SUMMARY
+    facts = load_summary(path)
+    if (identity := facts.get("identity")) != key.identity:
         raise BadInput(
-            f"{directory / SUMMARY}: found {f'run {identity}' if identity else 'no finished run'}, allowed: "
-            f"{key.identity}, that of the plan; delete the folder to train it"
+            f"{path}: found {f'run {identity}' if identity else 'no finished run'}, allowed: {key.identity}, "
+            "that of the plan; delete the folder to train it"
+        )
+    if (stated := facts.get("data", {}).get("substitute_for")) != substitute_for:
+        raise BadInput(
+            f"{path}: found data in place of {stated or 'none'}, allowed: in place of "
+            f"{substitute_for or 'none'}, as the plan has it; delete it and run the workflow again"
         )
     ledger, deltas = directory / "ledger.parquet", key.config.account
     if ledger.exists() and made_with(ledger) != deltas.made_with:
@@ -164,34 +190,76 @@ def tables(plan: Plan, paper: str, *, results: Path = RESULTS) -> None:
     """Render the tables of a paper and judge its claims."""
     from fedpriv.report.paper import write_tables
 
-    write_tables(paper_folder(plan, paper, results), plan.papers[paper], judged=not plan.preset.show)
+    folder = paper_folder(plan, paper, results)
+    declared = plan.papers[paper]
+    check_made(plan, paper, results, [*declared.tables.values(), *judged_claims(plan, paper)])
+    write_tables(folder, declared, judged=not plan.preset.show)
 
 
 def figures(plan: Plan, paper: str, *, results: Path = RESULTS) -> None:
     """Draw the figures of a paper."""
     from fedpriv.report.paper import write_figures
 
-    write_figures(paper_folder(plan, paper, results), figure_names(plan, paper))
+    folder = paper_folder(plan, paper, results)
+    declared = figure_names(plan, paper)
+    check_made(plan, paper, results, declared.values())
+    write_figures(folder, declared)
+
+
+def check_made(plan: Plan, paper: str, results: Path, elements: Iterable[Rendered | Claim] = ()) -> None:
+    """Raise BadInput where runs were collected, or attacked for these elements, for another plan."""
+    from fedpriv.store.parquet import made_with
+
+    made = {"collect": collected_files(plan, paper), "audit": findings(plan, paper, elements)}
+    for step, files in made.items():
+        for path in (below(results, file) for file in files):
+            if path.exists() and made_with(path) != plan_digest(plan, step, paper):
+                raise BadInput(
+                    f"{path}: found what another config or another version made, allowed: what the plan has "
+                    f"now; make it again: fedpriv step {step} PRESET {paper}"
+                )
 
 
 def report(plan: Plan, *, results: Path = RESULTS, comparison: Path | None = REFERENCE / "paper") -> None:
     """Put all that was built of a preset on one page, beside the `comparison`."""
     from fedpriv.report import page
 
-    page.write_report(plan, results / plan.preset.preset / "report.html", comparison)
+    for paper in plan.papers:
+        check_made(plan, paper, results)
+    out = results / plan.preset.preset / "report.html"
+    page.write_report(plan, out, comparison, plan_digest(plan, "report"))
 
 
 def outcome(plan: Plan, *, results: Path = RESULTS) -> None:
-    """Say what came out of a preset, and where: the files of what alone is shown, else the report."""
+    """Say what came out of a preset, and where: the files of what alone is shown, else the report.
+
+    BadInput where a file of it is missing, or was made of other runs, or settings, than all of the plan's.
+    """
+    from fedpriv.store.parquet import length
+
+    remedy = "let its workflow end first"
+    files = [below(results, file) for file in targets(plan)]
+    if missing := [str(file) for file in files if not file.is_file()]:
+        more = f" (and {len(missing) - 1} more)" if missing[1:] else ""
+        raise BadInput(f"{missing[0]}: found no such file{more}, allowed: what the preset makes; {remedy}")
+    for paper in plan.papers:
+        check_made(plan, paper, results)
+        path, wanted = below(results, collected_files(plan, paper)[0]), len(plan.keys(paper))
+        if (runs := length(path)) != wanted:
+            raise BadInput(f"{path}: found {runs} runs, allowed: {wanted}, all of the plan; {remedy}")
     if plan.preset.show:
-        say(
-            "Built:",
-            *(f"    {file}" for file in report_files(plan) if not file.endswith((".parquet", ".json"))),
-        )
+        shown = [file for file in files if file.suffix not in (".parquet", ".json")]
+        say("Built:", *(f"    {file}" for file in shown))
         return
     from fedpriv.report.claims import accuracies_text
+    from fedpriv.report.page import plan_mark
 
     report = results / plan.preset.preset / "report.html"
+    if plan_mark(report) != plan_digest(plan, "report"):
+        raise BadInput(
+            f"{report}: found the report of another config or another version, allowed: that of the plan; "
+            f"{remedy}"
+        )
     say(
         accuracies_text(plan.papers, report.parent),
         f"The report: {report}",
@@ -226,9 +294,14 @@ def paper_folder(plan: Plan, paper: str, results: Path) -> Path:
     return results / plan.preset.preset / paper
 
 
+def below(results: Path, file: str) -> Path:
+    """Return the place of a file of the workflow where these are its results."""
+    return results / Path(file).relative_to(RESULTS)
+
+
 def finished_runs(plan: Plan, runs: Iterable[RunKey], results: Path) -> dict[Path, RunKey]:
     """Return the finished ones of some runs, by their directories in `results`."""
-    planned = {results / Path(key.directory(plan.preset.preset)).relative_to(RESULTS): key for key in runs}
+    planned = {below(results, key.directory(plan.preset.preset)): key for key in runs}
     return {directory: key for directory, key in planned.items() if (directory / SUMMARY).exists()}
 
 
@@ -255,9 +328,9 @@ def each_run(
         what = f"{paper} {key.run} seed {key.seed}"
         try:
             job(key, root / key.directory(plan.preset.preset))
-        except NoRoom:  # nor is there any for the others
-            raise
         except Exception as error:
+            if is_full(error):  # nor is there room for the others
+                raise
             failed[what] = error
     if failed and all(isinstance(error, BadInput) for error in failed.values()):
         lines = ((what, line) for what, error in failed.items() for line in str(error).splitlines())

@@ -75,6 +75,7 @@ def test_the_csv_holds_the_stated_number_and_the_bound_over_seeds(results_of):
     numbers = table.tidy.set_index("quantity")["value"]
     assert numbers["epsilon"] == pytest.approx(3.0) and numbers["lower_bound"] == pytest.approx(3.07)
     assert set(table.tidy["verdict"]) == {"refuted (1 of 2 seeds)"}
+    assert set(table.tidy["epsilon_status"]) == set(table.tidy["kind"]) == {"estimate"}
 
 
 def test_a_refuted_guarantee_is_no_table_but_an_error_that_names_the_run(results_of):

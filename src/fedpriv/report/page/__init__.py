@@ -2,6 +2,7 @@
 
 import base64
 import io
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -33,13 +34,14 @@ from fedpriv.store.summary import glance_at, is_uncommitted
 # Of the page, to a pixel of a figure: its 8 points are then as large as the page's small type.
 PIXEL = 0.42
 COLOURS = 48  # of an image on the page, which is then a quarter of its file
+PLAN = re.compile(r'<meta name="fedpriv-plan" content="([0-9a-f]*)">')
 
 
-def write_report(plan: Plan, out: Path, stored: Path | None = None) -> Path:
+def write_report(plan: Plan, out: Path, stored: Path | None = None, mark: str = "") -> Path:
     """Write the report of the results of a plan beside `out`, atomically; the same files give the same page.
 
     Where other data stand in for the papers' the page opens with the full-size results in the folder
-    `stored`, if there are any.
+    `stored`, if there are any. The page keeps the `mark` of the plan.
     """
     papers = {name: section(plan, name, out.parent / name) for name in plan.papers}
     full = {}
@@ -57,6 +59,7 @@ def write_report(plan: Plan, out: Path, stored: Path | None = None) -> Path:
     ).get_template("page.html.j2")
     text = page.render(
         declared=plan.preset,
+        mark=mark,
         papers=papers,
         summary=compare.accuracies_text(papers, out.parent),
         trained=trained_words(papers, out.parent),
@@ -86,6 +89,12 @@ def write_report(plan: Plan, out: Path, stored: Path | None = None) -> Path:
     with writing(out) as path:
         path.write_text(text, encoding="utf-8")
     return out
+
+
+def plan_mark(report: Path) -> str:
+    """Return the mark of the plan that a report was written for; empty: it has none, or is no report."""
+    match = PLAN.search(report.read_text(encoding="utf-8", errors="replace")) if report.is_file() else None
+    return match[1] if match else ""
 
 
 def section(plan: Plan, name: str, folder: Path) -> dict[str, Any]:

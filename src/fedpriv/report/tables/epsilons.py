@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from fedpriv.account.statement import attacker_accuracy, mark_epsilon
+from fedpriv.account.statement import attacker_accuracy, kind_of, mark_epsilon
 from fedpriv.audit.finding import THREATS, Finding, broken_guarantees
 from fedpriv.paper.epsilons import SELECTOR_COLUMNS, EpsilonSelector
 from fedpriv.paper.tables import AuditsTable, EpsilonsTable, LabelledRun
@@ -16,7 +16,7 @@ from fedpriv.report.render import PrintedTable
 from fedpriv.report.results import Results, rows_of
 from fedpriv.report.tables.accuracy import ReadCell, read_cells, reading_notes
 
-ABOUT = ("audit", "about", "kind", "delta", "confidence", "verdict", "cost")
+ABOUT = ("audit", "about", "kind", "epsilon_status", "delta", "confidence", "verdict", "cost")
 AUDIT_COLUMNS = ["table", "row", "run", "column", "quantity", *STATISTIC, *ABOUT]
 HOW = (
     "Lower bound: after the last round. No smaller ε holds, at the confidence, or by arithmetic for known "
@@ -45,7 +45,9 @@ def audits_table(results: Results, declared: AuditsTable, name: str) -> PrintedT
         for (audit, about), seeds in alike.items():
             audits.add(audit)
             display.append(shown_line(line, seeds))
-            meant = {name: getattr(seeds[0], name) for name in ABOUT} | {"verdict": audit_verdict(seeds)}
+            known = seeds[0]._asdict() | {"kind": kind_of(seeds[0].kind), "epsilon_status": seeds[0].kind}
+            known |= {"verdict": audit_verdict(seeds)}
+            meant = {name: known[name] for name in ABOUT}
             key = {"row": line.label, "run": line.run, "column": f"{audit_title(audit)}: {about}"}
             for quantity in ("epsilon", "lower_bound"):
                 sample = [getattr(finding, quantity) for finding in seeds]
