@@ -42,7 +42,8 @@ def write_paper(folder, noise=2.0, clients=10, dataset="mnist", seeds=1):
     paper |= {"defaults": PAPER["defaults"] | {"dataset": dataset}}
     (folder / "config/papers/tiny").mkdir(parents=True, exist_ok=True)
     (folder / "config/papers/tiny/paper.yaml").write_text(yaml.safe_dump(paper))
-    (folder / CONFIG).write_text(yaml.safe_dump(PRESET | {"preset": "demo", "seeds": seeds, "only": ["private"]}))
+    preset = PRESET | {"preset": "demo", "seeds": seeds, "only": ["private"]}
+    (folder / CONFIG).write_text(yaml.safe_dump(preset))
 
 
 def call(way, *arguments, cwd, killed=""):

@@ -298,8 +298,8 @@ def epsilon(
 ) -> float:
     """Return ε of `rounds` Poisson-subsampled Gaussian rounds, add/remove neighbours.
 
-    With sampling law `fixed` that of samples of a fixed size, one unit replaced. It is infinite where rounding
-    leaves nothing to be certified: of an ε beyond all use, or a tiny δ.
+    With sampling law `fixed` that of samples of a fixed size, one unit replaced. It is infinite where
+    rounding leaves nothing to be certified: of an ε beyond all use, or a tiny δ.
     """
     sensitivity = planned_sensitivity(sampling_law)
     release = planned_mechanism(sampling_rate, noise_multiplier, sampling_law)

@@ -291,9 +291,7 @@ class AccuracyTable(TableSpec):
         run, free = row.runs.get(name, row.run), tuple(column.by_unit()) if row.free else ()
         if not printed:
             return Cell(run, within, free=free)
-        return Cell(
-            run, within, printed.value, printed.round, printed.std, free, self.metric, row.not_judged
-        )
+        return Cell(run, within, printed.value, printed.round, printed.std, free, self.metric, row.not_judged)
 
     def runs(self) -> Iterator[str]:
         for row in self.rows:

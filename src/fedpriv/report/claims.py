@@ -55,14 +55,14 @@ def percents(*samples: Sample) -> str:
 
 def attacker(epsilon: Sample) -> Sample:
     """Share of right guesses that an ε allows an attacker with a flat prior (BDP eq. 1)."""
-    shares = attacker_accuracy(epsilon.values)
+    values = epsilon.values
+    by_seed = isinstance(values, pd.DataFrame)
+    shares = values.map(attacker_accuracy) if by_seed else float(attacker_accuracy(values))
     return Sample(shares, f"{100 * np.ravel(shares)[0]:.6g} %")
 
 
 # What is made of the accuracies of some cells, of a difference, or of an ε.
-COMBINED: dict[str, Callable[..., Sample]] = dict(
-    lead=lead, rise=rise, abs=Sample.__abs__, attacker=attacker
-)
+COMBINED: dict[str, Callable[..., Sample]] = dict(lead=lead, rise=rise, abs=Sample.__abs__, attacker=attacker)
 OPERATORS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv}
 
 
@@ -219,8 +219,8 @@ OUTCOMES = {
     PARTLY: "some cells hold and some fail",
     NOT_REPRODUCED: "every cell that decides fails, and at least one does (what is one statement: one fails)",
     UNDECIDED: "cells were run, and none decides",
-    NOT_JUDGED: "substitute data, a run that the preset has cut, a published number that nobody has verified and "
-    "a size that was not searched decide nothing about the paper",
+    NOT_JUDGED: "substitute data, a run that the preset has cut, a published number that nobody has verified "
+    "and a size that was not searched decide nothing about the paper",
     NOT_RUN: "no cell was run",
 }
 SOUNDNESS = {UNSOUND: "what was observed is true, what is made of it does not follow; the reason is given"}

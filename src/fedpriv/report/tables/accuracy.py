@@ -26,9 +26,9 @@ from fedpriv.report.notes import (
 )
 from fedpriv.report.numbers import (
     ANOTHER_NETWORK,
-    NOT_JUDGED,
     CUT,
     MEANT,
+    NOT_JUDGED,
     NOT_RUN,
     STATISTIC,
     SUBSTITUTE,
