@@ -99,6 +99,7 @@ class Outcome(NamedTuple):
     dp: pd.DataFrame  # round and accuracy, as every reading of `fedpriv.report.reading`
     bdp: pd.DataFrame
     epsilon: pd.Series  # the Bayesian ε that is compared with the published one
+    spent: pd.Series  # the ε of DP at the same round
     distance: pd.Series
 
 
@@ -111,6 +112,7 @@ class Wanted(NamedTuple):
     caption: str
     place: str
     data: str
+    clients: int
     match: str
     dp: dict[str, float]
     bdp: dict[str, float]
@@ -185,20 +187,24 @@ def outcome(
 ) -> Outcome:
     """Return what comes of a configuration that was not clipped.
 
-    Its distance to what is published is √(x² + y² + z²): x and y are how far the accuracies of DP and BDP,
-    each at the last evaluated round within its published ε, are from those `goals`, over `points`; z is the
-    log of the Bayesian ε over the published one, over the log of `ratio`. That ε is the one at the last round
-    within the budget, if the accuracy reaches the target there; else the one at the first later round that
-    does; or, where none does, at the last. Without a round within one of the budgets there is no distance.
+    Its distance to what is published is √(x² + y² + z² + u²): x and y are how far the accuracies of DP and
+    BDP, each at the last evaluated round within its published ε, are from those `goals`, over `points`; z is
+    the log of the Bayesian ε over the published one, over the log of `ratio`. That ε is the one at the last
+    round within the budget, if the accuracy reaches the target there; else the one at the first later round
+    that does; or, where none does, at the last. u is the same as z of the ε of DP at that round, where it is
+    below the published one: one run has both, and DP may have been stopped before, but not after. Without a
+    round within one of the budgets there is no distance.
     """
     counting = setup.estimate(estimator)
     dp = reading_within(results, setup.run, (setup.moments, declared.dp["epsilon"]))
     bdp = reading_within(results, setup.run, (counting, declared.bdp["epsilon"]))
-    epsilon = epsilon_at(results, setup.run, counting, compared_at(results, setup.run, bdp, goals[1]))
+    at = compared_at(results, setup.run, bdp, goals[1])
+    epsilon, spent = (epsilon_at(results, setup.run, of, at) for of in (counting, setup.moments))
     x = 100 * (dp["value"] - goals[0]) / declared.points
     y = 100 * (bdp["value"] - goals[1]) / declared.points
     z = (epsilon / declared.bdp["epsilon"]).map(math.log) / math.log(declared.ratio)
-    return Outcome(dp, bdp, epsilon, np.sqrt(x**2 + y**2 + z**2).replace(np.inf, np.nan))
+    u = (spent / declared.dp["epsilon"]).map(math.log).clip(upper=0) / math.log(declared.ratio)
+    return Outcome(dp, bdp, epsilon, spent, np.sqrt(x**2 + y**2 + z**2 + u**2).replace(np.inf, np.nan))
 
 
 def compared_at(results: Results, run: str, read: pd.DataFrame, goal: float) -> pd.Series:
@@ -250,7 +256,7 @@ def readings_table(results: Results, declared: Wanted, name: str) -> render.Prin
     ]
     notes += preset_notes(used.runs, missing)
     long = tidy(name, [*COLUMNS, *declared.keys, "status"], lines)
-    title = f"Configurations of {declared.place}, {declared.data}, 100 clients"
+    title = f"Configurations of {declared.place}, {declared.data}, {declared.clients:,} clients"
     caption = declared.caption.format(place=declared.place)
     return render.PrintedTable(name, title, long, display, notes, caption=caption)
 
@@ -296,6 +302,8 @@ def outcome_numbers(
     group = budget(column, declared.bdp)
     compared = epsilon(own, setup, (group, "ε compared"), counting, column=column)
     yield compared | {"quantity": "epsilon_compared", "sample": read.epsilon}
+    there = epsilon(own, setup, (group, "ε of DP there"), setup.moments, column=column)
+    yield there | {"quantity": "epsilon_of_dp", "sample": read.spent}
     yield number((group, "d"), "distance", read.distance, hundredths, column)
 
 
@@ -370,11 +378,12 @@ def how_read(declared: Wanted, goals: tuple[float, float]) -> Iterator[str]:
     there = " and ".join(f"{100 * accuracy:.1f}" for accuracy in goals)
     ours = "as far below our baseline as the published ones are below theirs"
     yield (
-        f"d = √(x² + y² + z²): x and y are the accuracies of DP and BDP less {there} %, "
+        f"d = √(x² + y² + z² + u²): x and y are the accuracies of DP and BDP less {there} %, "
         f"{ours if declared.baseline else 'those published'}, over {declared.points:g} points; z is the log "
         f"of the compared ε over {bdp:g}, over log {declared.ratio:g}. Compared is the ε of the BDP column "
         "if its accuracy is reached there; else that of the first later round that reaches it, or of the "
-        "last round. Without a round within one of the budgets there is no d. The least is the nearest."
+        f"last round. u is that log of the ε of DP at the same round over {dp:g}, where it is negative. "
+        "Without a round within one of the budgets there is no d. The least is the nearest."
     )
     yield (
         "Bound: on the mean of exp(λD), as BDP counts; plain mean: without what makes a bound of it. "
