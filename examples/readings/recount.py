@@ -116,7 +116,7 @@ def clipped(trace: Trace, noise_multiplier: float) -> str:
     """
     if (trace["noise_multiplier"] == noise_multiplier).all():
         return ""
-    std, own, longest = (trace[name] for name in ("noise_std", "clip_l2", "norm_max"))
+    std, own, longest = (np.asarray(trace[name]) for name in ("noise_std", "clip_l2", "norm_max"))
     allowed = np.minimum(std / noise_multiplier, own)
     over = np.flatnonzero(longest > allowed)
     if not len(over):

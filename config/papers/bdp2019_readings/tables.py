@@ -125,7 +125,8 @@ def lines_of(results) -> Iterator[tuple[dict, list[dict]]]:
         pair, having, runs = nearest(results, row, way)
         line = {"Row": row.name, "Printed": printed, "BDP counted by": f"{way.composition}, {way.distance}"}
         if not pair:
-            yield line | {"Comes out in": "not run"}, []
+            if way == WAYS[0]:
+                yield line | {"BDP counted by": "", "Comes out in": "not run"}, []
             continue
         scheme, trace = config_of(results, pair.run)["scheme"], rows_of(results.rounds, pair.run)
         rate, status = float(trace["sampling_rate"].iloc[0]), meaning(ledger_rows(results, pair.run, DP))
@@ -165,9 +166,9 @@ def pairs(results, declared, name):
     """Return the table: for every row and way of counting how many runs have the pair, and the nearest."""
     lines = list(lines_of(results))
     of_way = {}
-    for line, _ in lines:
-        some = of_way.setdefault(line["BDP counted by"], [])
-        some += [line["Row"]] if not line["Comes out in"].startswith(("0 ", "not")) else []
+    for line in (line for line, some in lines if some):
+        having = of_way.setdefault(line["BDP counted by"], [])
+        having += [line["Row"]] if not line["Comes out in"].startswith("0 ") else []
     notes = [
         "A pair comes out where both ε, rounded to the printed digits, are the row's after the same round. "
         "Where the printed accuracy of DP is lower than that of BDP, DP was stopped before, and its ε may be "
