@@ -3,4 +3,9 @@
 import runpy
 from pathlib import Path
 
-pairs = runpy.run_path(str(Path(__file__).parents[1] / "bdp2019_readings/tables.py"))["pairs"]
+READINGS = Path(__file__).parents[1] / "bdp2019_readings/tables.py"
+
+
+def pairs(results, declared, name):
+    """Return the table: for every row and way of counting how many runs have the pair, and the nearest."""
+    return runpy.run_path(str(READINGS))["pairs"](results, declared, name)
