@@ -81,9 +81,9 @@ def test_the_cost_of_a_search_with_different_noises_is_their_sum(table):
 
 
 READINGS = {
-    "table1": r"(tight_)?noniid_",
-    "table2": r"(tight_)?iid_",
-    "table3": r"aptos_[ci]|(tight|n1000|n10000)_aptos_",
+    "table1": r"(tight_|few_n\d+_)?noniid_",
+    "table2": r"(tight_|few_n\d+_)?iid_",
+    "table3": r"aptos_[ci]|row_aptos_|(tight|n1000|n10000)_aptos_",
     "table4": r"joint_",
 }
 

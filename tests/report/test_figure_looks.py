@@ -102,7 +102,7 @@ def test_an_accountant_has_its_colour_in_whatever_order_it_comes():
         }
         for declared in (FIGURES[f"bdp2019-epsilons_{data}"] for data in ("iid", "noniid"))
     )
-    assert len(set(first.values())) == len(first) == 4
+    assert len(set(first.values())) == len(first) == 3
     assert second == {accountant: first[accountant] for accountant in second}
 
 

@@ -86,7 +86,7 @@ def test_a_state_to_resume_from_is_not_unpickled(write, bomb, tmp_path):
 def test_a_yaml_file_makes_no_objects(tag, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "evil.yaml").write_text(f"preset: !!python/object/{tag} [exploded]\n")
-    with pytest.raises(BadInput, match=r"evil\.yaml: found no YAML"):
+    with pytest.raises(BadInput, match=r"evil\.yaml: line 1: found a value of the type python/object/"):
         plan.load_preset(tmp_path / "evil.yaml")
     assert app.main(["run", "evil.yaml", "--paper", "p", "--run", "r", "--out", "out"]) == 2
     assert len(capsys.readouterr().err.splitlines()) == 1

@@ -204,6 +204,6 @@ def test_a_finished_run_is_kept_on_another_file_system_and_put_back_from_there(f
     monkeypatch.setattr("os.link", refused)
     keep_outputs(out, kept)
     shutil.rmtree(out)
-    assert restore_outputs(out, kept, identity)
+    assert restore_outputs(out, kept, identity, {})
     assert RunDir(out).holds(identity) and result(out) == said
-    assert not restore_outputs(out, kept, "another")
+    assert not restore_outputs(out, kept, "another", {})

@@ -53,7 +53,8 @@ class Loader(yaml.SafeLoader):
         if kind in NUMBERS and not DECIMAL.fullmatch(node.value):
             raise self.refused(node, plain(node.value), "a decimal number, or text in quotes")
         if kind not in TYPES:
-            words = f"{plain(node.value)}, of the type {plain(kind)}"
+            what = f"{plain(node.value)}," if isinstance(node, yaml.ScalarNode) else "a value"
+            words = f"{what} of the type {plain(kind)}"
             raise self.refused(node, words, "a number, yes or no, text (in quotes), a list or keys")
         try:
             return super().construct_object(node, deep=deep)
