@@ -151,10 +151,11 @@ def paper_claims(reference: Path, of: str) -> Iterator[str]:
             deciding = next((place for place, cell in enumerate(cells) if cell.endswith(ending)), 0)
             cases = [*declared[claim["id"]].judged(tables)]
             case = cases[deciding if len(cases) == len(cells) else 0]
-            run = next(cell.run for cell in (*case.left.values(), *case.right.values()))
             words = claim["claim"], claim["place"], claim["verdict"], cells[deciding]
+            run = next((cell.run for cell in (*case.left.values(), *case.right.values())), "")
             minutes = (sizes.known(name, run) or 0.0) / 60
-            yield line([*map(escape_markdown, words), f"`{run}`", f"{minutes:.1f}"])
+            trained = [f"`{run}`", f"{minutes:.1f}"] if run else ["", ""]  # of a formula there is no run
+            yield line([*map(escape_markdown, words), *trained])
 
 
 # What a comment begins with -> the lines of what it asks for.
