@@ -65,4 +65,3 @@ def test_a_row_that_was_not_run_has_one_line_which_says_so_and_a_way_without_eps
     (row,) = lines.loc[lines["Row"] == ROWS["Table III", 100].name].to_dict("records")
     assert (row["BDP counted by"], row["Comes out in"]) == ("", "not run")
     assert "product, remove_sum" not in set(lines.loc[lines["Row"] == HUNDRED.name, "BDP counted by"])
-
