@@ -199,11 +199,11 @@ def cell_verdict(declared: AccuracyTable, ours: ReadCell, baseline: ReadCell | N
     """
     own = ours.row.baseline if ours.row.own_baseline else None
     baselines = [baseline] if own and baseline and ours.column != BASELINE else []
+    if ours.ran and ours.cell.not_judged:
+        return f"{NOT_JUDGED}: {ours.cell.not_judged}"
     for place in (ours, *baselines):
         if place.why:
             return place.why
-    if ours.cell.not_judged:
-        return f"{NOT_JUDGED}: {ours.cell.not_judged}"
     if ours.facts["substitute_for"]:
         return SUBSTITUTE
     if any(place.facts["cut"] for place in (ours, *baselines)):
