@@ -120,7 +120,8 @@ def replacement_loss_from_above(rate: float, multiplier: float, width: float) ->
     losses = grid * width
     delta = hockey_stick(rate, multiplier, np.abs(losses), added=False)
     # Whoever is replaced by whom: δ(−ε) of a pair is 1 − e^−ε + e^−ε·δ(ε) of the same pair, turned around.
-    delta = np.where(grid < 0, -np.expm1(losses) + np.exp(np.minimum(losses, 0.0)) * delta, delta)
+    below = np.minimum(losses, 0.0)
+    delta = np.where(grid < 0, -np.expm1(below) + np.exp(below) * delta, delta)
     return _on_chords(width, grid, delta, multiplier)
 
 
