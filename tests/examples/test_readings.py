@@ -13,7 +13,8 @@ import pytest
 from support.made_runs import ROUNDS, write_run
 
 from fedpriv.report import render
-from fedpriv.report.results import Results, collect, load_results
+from fedpriv.report.collect import collect
+from fedpriv.report.results import Results, load_results
 from fedpriv.store import parquet
 
 FOLDER = Path(__file__).parents[2] / "examples/readings"

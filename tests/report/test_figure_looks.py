@@ -18,9 +18,10 @@ from support.figure_words import drawn_words, overlaps
 from fedpriv.paper.epsilons import SELECTOR_COLUMNS
 from fedpriv.paper.figures import LinesFigure
 from fedpriv.paper.paper import homes, load_paper
+from fedpriv.report.collect import SCHEMAS
 from fedpriv.report.figures import draw_figure, house_style
 from fedpriv.report.figures.looks import LOOKS, Label, curve_meaning, of_curves, place_labels, separate
-from fedpriv.report.results import SCHEMAS, to_categories
+from fedpriv.report.results import to_categories
 
 PAPERS = Path(__file__).parents[2] / "config/papers"
 FIGURES = {
