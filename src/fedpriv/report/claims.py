@@ -10,7 +10,7 @@ data or its size decide nothing about the paper, it diverged, nothing was learne
 
 import ast
 import operator
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,6 +19,7 @@ import pandas as pd
 
 from fedpriv.paper.arithmetic import Call, call_of, parts, pieces, runs_in
 from fedpriv.paper.claims import Case, Claim
+from fedpriv.paper.epsilons import EpsilonSelector
 from fedpriv.paper.metrics import ACCOUNT, ACCURACY, COLUMN, COUNTED, PRIVATE
 from fedpriv.paper.tables import Cell, Rendered, TableSpec, accuracy_tables
 from fedpriv.report import render, sentences
@@ -91,9 +92,10 @@ def measured(name: str, results: Results, cell: Cell, arguments: Sequence[Any] =
     """Return a number of a cell, and its words."""
     plain = [argument.sample if isinstance(argument, Measured) else argument for argument in arguments]
     sample = METRICS[name].sample(results, cell, *plain)
-    # The published number of another metric than the accuracy is of that metric.
-    kind = cell.metric if name == sentences.PUBLISHED and cell.metric != ACCURACY else name
-    return Measured(sample, METRICS[name].words(sample, cell, *plain), kind)
+    kinds = {"spent": sentences.EPSILON}
+    if cell.metric != sentences.ACCURACY:
+        kinds[sentences.PUBLISHED] = cell.metric
+    return Measured(sample, METRICS[name].words(sample, cell, *plain), kinds.get(name, name))
 
 
 def caption(results: Results, declared: Rendered) -> str:
@@ -164,11 +166,8 @@ def not_compared(
     runs = [cell.run for _, cell in read]
     if not all(map(results.has, runs)):
         return NOT_RUN, NOT_RUN
-    for call, cell in read:
-        budgets = [] if call.of(PRIVATE) else [selector for selector, _ in cell.budgets]
-        for selector in [*budgets, *call.selectors]:
-            if results.run(cell.run).ledger(selector).empty:
-                return f"no ε ({selector}) in the ledger", NOT_RUN
+    if uncounted := [selector for call, cell in read for selector in not_counted(results, call, cell)]:
+        return f"no ε ({uncounted[0]}) in the ledger", NOT_RUN
     others = substitutes(rows_of(results.runs, *runs))
     if others and any(call.about != ACCOUNT for call in claim.calls):
         return f"{NOT_RUN if claim.printed else NOT_JUDGED}, {', '.join(others)}", SUBSTITUTE
@@ -178,6 +177,14 @@ def not_compared(
     if diverged := [run for run in runs if len(results.run(run).divergence_rounds())]:
         return f"{diverged[0]} diverged", UNDECIDED
     return None
+
+
+def not_counted(results: Results, call: Call, cell: Cell) -> Iterator[EpsilonSelector]:
+    """Yield the ε that a call reads of a cell, and that its ledger has not."""
+    budgets = [] if call.of(PRIVATE) else [selector for selector, _ in cell.budgets]
+    for selector in [*budgets, *call.selectors]:
+        if results.run(cell.run).ledger(selector).empty:
+            yield selector
 
 
 def undecided_reason(results: Results, claim: Claim, sides: Sequence[Reads]) -> tuple[str, str]:

@@ -115,14 +115,15 @@ def claim_verdict(counts: Mapping[str, int], some: bool = False, one_statement: 
     It is of `some` cell, or `one_statement` of all: what is the largest is larger than every other.
     """
     hold, fail, undecided = (counts[name] for name in ("hold", "fail", "undecided"))
+    decided = {(True, True): PARTLY, (True, False): REPRODUCED, (False, True): NOT_REPRODUCED}
     if some and (hold or undecided):
         return REPRODUCED if hold else UNDECIDED
-    if one_statement and (fail or 0 < hold < sum(counts.values())):
-        return NOT_REPRODUCED if fail else UNDECIDED
-    if hold and fail:
-        return PARTLY
+    if one_statement and fail:
+        return NOT_REPRODUCED
+    if one_statement and 0 < hold < sum(counts.values()):
+        return UNDECIDED
     if hold or fail:
-        return REPRODUCED if hold else NOT_REPRODUCED
+        return decided[hold > 0, fail > 0]
     if undecided:
         return UNDECIDED
     return NOT_JUDGED if counts["not_judged"] else NOT_RUN

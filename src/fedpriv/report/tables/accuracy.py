@@ -167,18 +167,23 @@ def blocks(declared: AccuracyTable, cells: Sequence[ReadCell]) -> tuple[pd.DataF
     A row is its accuracies, what each cost, and the round where the paper says one. A row of which
     nothing was run is left out, unless there is no other.
     """
-    ran = {read.row.key for read in cells if read.ran}
     printed = {read.column for read in cells if read.cell.published is not None}
-    rows = [row for row in declared.rows if row.key in ran or not ran]
-    by_row = {row.key: [read for read in cells if read.row.key == row.key] for row in rows}
-
-    def block(columns: Sequence[str]) -> pd.DataFrame:
-        lines = [line for row in rows for line in row_lines(declared, by_row[row.key], columns)]
-        return pd.DataFrame(lines, columns=[declared.heading, *(declared.labels[name] for name in columns)])
-
     theirs = [name for name in declared.labels if name in printed]
     ours = [name for name in declared.labels if name not in printed]
-    return block(theirs or ours), block(ours) if theirs and ours else None
+    if theirs and ours:
+        return block(declared, cells, theirs), block(declared, cells, ours)
+    return block(declared, cells, theirs or ours), None
+
+
+def block(declared: AccuracyTable, cells: Sequence[ReadCell], columns: Sequence[str]) -> pd.DataFrame:
+    """Return some columns of the table, in text."""
+    ran = {read.row.key for read in cells if read.ran}
+    lines: list[list[str]] = []
+    for row in declared.rows:
+        if row.key in ran or not ran:
+            of_row = [read for read in cells if read.row.key == row.key]
+            lines += row_lines(declared, of_row, columns)
+    return pd.DataFrame(lines, columns=[declared.heading, *(declared.labels[name] for name in columns)])
 
 
 def row_lines(
