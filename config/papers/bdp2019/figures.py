@@ -28,8 +28,8 @@ def equation1(axes, results, curves):
     last = max([FURTHEST, *(ceil(1.02 * epsilon) for epsilon in (*ours.values(), *PUBLISHED))])
     line = np.linspace(0, last, 200)
     axes.plot(line, attacker_accuracy(line), "-", color="black", linewidth=0.8, marker="", zorder=1)
-    for epsilon, accuracy in PUBLISHED.items():
-        axes.plot(epsilon, accuracy, "o", markersize=6, mfc="none", mec=GREY, mew=0.8, zorder=2)
+    circle = {"markersize": 5.5, "mfc": "none", "mec": GREY, "mew": 0.8, "zorder": 2}
+    axes.plot([*PUBLISHED], [*PUBLISHED.values()], "o", **circle, label="published")
     runs = list(dict.fromkeys(curve.run for curve in curves))
     for curve in ours:  # a colour for each way of counting, a marker for each run
         right = float(attacker_accuracy(ours[curve]))

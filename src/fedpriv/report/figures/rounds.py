@@ -50,10 +50,10 @@ def draw_rounds(axes: Axes, results: Results, declared: RoundsFigure, part: Axes
         return marks(axes, results, part, ends)
     if declared.quantity in LOGARITHMIC:
         logarithmic(axes)
-    sign = "ε = " if declared.quantity in LOGARITHMIC else ""
+        return [budget_line(axes, results, curve, epsilon) for curve, epsilon in part.budgets]
     factor = METRICS[declared.quantity].factor
     printed = {label: factor * value for label, value in part.published.items()}
-    return [line_across(axes, f"{label}, {sign}{value:g}", value) for label, value in printed.items()]
+    return [line_across(axes, f"{label}, {value:g}", value) for label, value in printed.items()]
 
 
 def name_axes(axes: Axes, results: Results, declared: RoundsFigure, part: AxesPair) -> None:
@@ -123,6 +123,12 @@ def marks(axes: Axes, results: Results, part: AxesPair, ends: Sequence[float]) -
     return labels
 
 
+def budget_line(axes: Axes, results: Results, curve: DrawnRun, epsilon: float) -> Label:
+    """Draw the budget of an ε across the axes; return what is written along it."""
+    status = results.run(curve.run).status(curve.counted)
+    return line_across(axes, f"{curve.label}, ε = {mark_epsilon(f'{epsilon:g}', status)}", epsilon)
+
+
 def line_across(axes: Axes, text: str, value: float) -> Label:
     """Draw a line across the axes; return what is written along it."""
     axes.axhline(value, color=GREY, linewidth=0.7, linestyle=(0, (5, 3)), marker="", zorder=1)
@@ -183,11 +189,13 @@ def legend_text(declared: RoundsFigure) -> str:
         sentences.append("ε₁, what the first round cost, is subtracted from ε; the first round is left out.")
     if declared.quantity == "epsilon" and len(declared.lines) == 1:
         sentences.append("Solid: a guarantee; dashed: none.")
-    if declared.budgets:
+    if declared.budgets and declared.quantity in PERCENT:
         sentences.append("Dots: the last evaluated round within the ε at the dot, which the table reads off.")
     if any(panel.published for panel in declared.panels.values()):
         rings = "Open circles: published, in the colour of what they are compared with."
-        sentences.append(rings if declared.quantity in PERCENT else "Grey, dashed: the budget.")
+        sentences.append(rings if declared.quantity in PERCENT else "Grey, dashed: published.")
+    if declared.budgets and declared.quantity in LOGARITHMIC:
+        sentences.append("Grey, dashed: the budget.")
     if declared.quantity in PERCENT:
         own = "Every panel has an axis of its own, which" if len(declared.panels) > 1 else "The axis"
         sentences.append(f"{own} need not begin at 0. Grey, dashed: the share of the largest class.")
