@@ -1,9 +1,8 @@
 """A table for machines: a line a number, with its mean, its interval and all that gives it meaning.
 
 >>> line = Line("100", "DP", "accuracy", Sample(pd.Series([0.86, 0.88])), {"run": "iid_n100_dp"})
->>> frame = tidy("table2", ["table", "row", "run", "value", "seeds"], [line])
->>> frame.loc[0].to_list()
-['table2', '100', 'iid_n100_dp', 0.87, 2]
+>>> tidy("table2", ["row", "run", "value", "seeds"], [line]).to_dict("records")
+[{'row': '100', 'run': 'iid_n100_dp', 'value': 0.87, 'seeds': 2}]
 """
 
 from collections.abc import Iterable, Mapping

@@ -1,8 +1,8 @@
 """Numbers by seed: arithmetic pairs them by seed, and a comparison gives its margins.
 
 >>> dp, bdp = Sample(pd.Series([0.86, 0.87])), Sample(pd.Series([0.90, 0.89]))
->>> (bdp - dp).interval.mean.round(3)
-np.float64(0.03)
+>>> round((bdp - dp).interval.mean, 3)
+0.03
 >>> margins(bdp - dp, 0.01).round(3)
 array([0.03, 0.01])
 """
