@@ -150,7 +150,7 @@ def test_divergences_without_replacement_have_all_their_digits_and_are_rounded_u
 def test_divergences_of_fractional_orders_lie_above_the_integral_and_below_the_next(
     rate: float, multiplier: float, order: float
 ) -> None:
-    orders = np.array(rdp.orders())
+    orders = rdp.ORDERS
     index = int(np.argmin(abs(orders - order)))
     alpha = orders[index]
     x = np.linspace(-15 * multiplier, 15 * multiplier + 2 * alpha, 200_001)

@@ -24,6 +24,11 @@ from fedpriv.account.views import Mechanism, View, planned_mechanism, planned_se
 
 NEAR = 1e-9  # what the search for a root may be off
 
+# Rényi orders α: those of dp-accounting, which takes a second to import.
+ORDERS = np.array(
+    [*(1 + tenths / 10 for tenths in range(1, 100)), *range(11, 64), 128, 256, 512, 1024], dtype=np.float64
+)
+
 
 def log_delta(epsilon: float, mu: float) -> float:
     """Return ln δ(ε) = ln(Φ(−ε/μ + μ/2) − e^ε Φ(−ε/μ − μ/2)), without cancellation; −∞ at μ = 0."""
@@ -163,48 +168,38 @@ def epsilons(view: View, delta: float, sensitivity: str) -> tuple[np.ndarray, np
 
 
 def least_epsilon(divergences: np.ndarray, delta: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return the least ε that divergences at the library's orders allow at δ, and the order that gives it.
+    """Return the least ε that divergences at `ORDERS` allow at δ, and the order that gives it.
 
     `divergences` are `[..., α]`, both results `[...]`; the order is NaN where ε is infinite. Canonne, Kamath,
     Steinke 2020, "The discrete Gaussian for differential privacy", Proposition 12. The library has the same,
     for one round at a time and so a hundred times slower.
     """
-    alphas = np.array(orders())
-    candidates = divergences + np.log1p(-1 / alphas) - np.log(delta * alphas) / (alphas - 1)
+    candidates = divergences + np.log1p(-1 / ORDERS) - np.log(delta * ORDERS) / (ORDERS - 1)
     # δ ≤ √(1 − e^−KL): so little is hidden by δ alone.
     candidates = np.where(delta**2 + np.expm1(-divergences) > 0, 0.0, candidates)
     best = candidates.argmin(axis=-1)
     epsilon = np.take_along_axis(candidates, best[..., None], axis=-1)[..., 0].clip(min=0.0)
-    return epsilon, np.where(np.isfinite(epsilon), alphas[best], np.nan)
-
-
-@cache
-def orders() -> list[float]:
-    """Return the orders of the library."""
-    from dp_accounting.rdp import RdpAccountant
-
-    return RdpAccountant().orders.tolist()
+    return epsilon, np.where(np.isfinite(epsilon), ORDERS[best], np.nan)
 
 
 @lru_cache(maxsize=1024)  # runs of one paper differ in their data more often than in their noise
 def divergences(mechanism: Mechanism, sensitivity: str) -> np.ndarray:
-    """Return the divergence of one release at every order of the library, never below the exact bound.
+    """Return the divergence of one release at each of `ORDERS`, never below the exact bound.
 
     Poisson, seen and full samples are for add/remove neighbours, fixed ones for replaced ones. Log-moments
     are convex in λ = α − 1: a chord between whole λ lies above those between.
     """
-    alphas = np.array(orders())
     rate, multiplier = mechanism.share, mechanism.multiplier(sensitivity)
     fixed = mechanism.law == "fixed"
     if rate == 1 or mechanism.law == "seen":
-        whole = alphas * moments.log_moment(1.0, multiplier, [1])[0] / 2
-        return whole if rate == 1 else moments.seen_moment(rate, (alphas - 1) * whole) / (alphas - 1)
-    lambdas = alphas - 1
+        whole = ORDERS * moments.log_moment(1.0, multiplier, [1])[0] / 2
+        return whole if rate == 1 else moments.seen_moment(rate, (ORDERS - 1) * whole) / (ORDERS - 1)
+    lambdas = ORDERS - 1
     whole = np.unique(np.concatenate([np.floor(lambdas), np.ceil(lambdas)]))[1:]
     with np.errstate(divide="ignore", over="ignore", under="ignore"):
         scale = 0.5 / np.square(multiplier)
     if not np.isfinite(scale):
-        return np.full(len(alphas), np.inf)
+        return np.full(len(ORDERS), np.inf)
     if fixed:
         known = log_moments(rate, float(scale), (whole.astype(int) + 1).tolist())
     else:
@@ -212,7 +207,7 @@ def divergences(mechanism: Mechanism, sensitivity: str) -> np.ndarray:
     bounds = np.interp(lambdas, [0.0, *whole], [0.0, *known])
     between = np.ceil(lambdas) != lambdas
     if multiplier >= LEAST and not fixed:
-        series = _series(rate, min(multiplier, MOST), tuple(alphas[between].tolist()))
+        series = _series(rate, min(multiplier, MOST), tuple(ORDERS[between].tolist()))
         bounds[between] = np.fmin(bounds[between], series)
     return bounds / lambdas
 
