@@ -24,7 +24,7 @@ def find(curves: list[Curve], sensitivity: str) -> Curve:
 
 def composed_by_the_library(view: View, rounds: int, sensitivity: str, accountant):
     """Return a library accountant after the first `rounds` of a view."""
-    for mechanism, times in zip(view.mechanisms, view.counts[:rounds].sum(axis=0).tolist(), strict=True):
+    for mechanism, times in zip(view.releases, view.counts[:rounds].sum(axis=0).tolist(), strict=True):
         if times:
             accountant.compose(event(mechanism, times, sensitivity))
     return accountant

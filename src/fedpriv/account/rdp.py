@@ -10,17 +10,23 @@
   Roth, Su 2022, "Gaussian differential privacy", corollary 2.13.
 """
 
+from __future__ import annotations
+
 import math
 from decimal import Decimal, localcontext
 from functools import cache, lru_cache
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import gammaln, log_ndtr
 
-from fedpriv.account import moments
+from fedpriv.account import moments, randomized_response
+from fedpriv.account.releases import Release, planned_release, planned_sensitivity
 from fedpriv.account.statement import Curve
-from fedpriv.account.views import Mechanism, View, planned_mechanism, planned_sensitivity
+
+if TYPE_CHECKING:
+    from fedpriv.account.views import View
 
 NEAR = 1e-9  # what the search for a root may be off
 
@@ -145,14 +151,14 @@ def epsilon(
     With sampling law `fixed` that of samples of a fixed size, one unit replaced.
     """
     sensitivity = planned_sensitivity(sampling_law)
-    once = divergences(planned_mechanism(sampling_rate, noise_multiplier, sampling_law), sensitivity)
+    once = divergences(planned_release(sampling_rate, noise_multiplier, sampling_law), sensitivity)
     return float(least_epsilon(rounds * once, delta)[0])
 
 
 def curves(view: View, delta: float) -> list[Curve]:
-    """Return ε after every round: for sensitivities C and 2C, or for `fixed` samples 2C alone.
+    """Return ε after every round: for sensitivities C and 2C, for `fixed` samples 2C alone, or of bits.
 
-    Divergences add up, so each mechanism is evaluated once.
+    Divergences add up, so each release is evaluated once.
     """
     # See docs/accounting.md for why twice the sensitivity under add/remove bounds replaced clients.
     return [
@@ -163,7 +169,9 @@ def curves(view: View, delta: float) -> list[Curve]:
 
 def epsilons(view: View, delta: float, sensitivity: str) -> tuple[np.ndarray, np.ndarray]:
     """Return ε after every round and the order that gave it, NaN where ε is infinite; both `[T]`."""
-    once = [divergences(mechanism, sensitivity) for mechanism in view.mechanisms]
+    if view.mechanism == "randomized_response":
+        return randomized_response.rdp_curve(view, delta)
+    once = [divergences(release, sensitivity) for release in view.releases]
     return least_epsilon(view.running(np.array(once)), delta)
 
 
@@ -183,15 +191,15 @@ def least_epsilon(divergences: np.ndarray, delta: float) -> tuple[np.ndarray, np
 
 
 @lru_cache(maxsize=1024)  # runs of one paper differ in their data more often than in their noise
-def divergences(mechanism: Mechanism, sensitivity: str) -> np.ndarray:
+def divergences(release: Release, sensitivity: str) -> np.ndarray:
     """Return the divergence of one release at each of `ORDERS`, never below the exact bound.
 
     Poisson, seen and full samples are for add/remove neighbours, fixed ones for replaced ones. Log-moments
     are convex in λ = α − 1: a chord between whole λ lies above those between.
     """
-    rate, multiplier = mechanism.share, mechanism.multiplier(sensitivity)
-    fixed = mechanism.law == "fixed"
-    if rate == 1 or mechanism.law == "seen":
+    rate, multiplier = release.share, release.multiplier(sensitivity)
+    fixed = release.law == "fixed"
+    if rate == 1 or release.law == "seen":
         whole = ORDERS * moments.log_moment(1.0, multiplier, [1])[0] / 2
         return whole if rate == 1 else moments.seen_moment(rate, (ORDERS - 1) * whole) / (ORDERS - 1)
     lambdas = ORDERS - 1

@@ -209,7 +209,7 @@ def learned(results: Results, cell: Cell) -> bool:
 def same_for_every_seed(call: Call) -> bool:
     """Return True of an ε that is counted from the noise alone, and of what is made of such."""
     counted = call.about == ACCOUNT and (call.selectors or not call.names)
-    return bool(counted) and all(selector.accountant != "bayesian" for selector in call.selectors)
+    return bool(counted) and all(selector.kind == "guarantee" for selector in call.selectors)
 
 
 PARTLY, REPRODUCED, NOT_REPRODUCED = "partly", "reproduced", "not reproduced"

@@ -13,7 +13,7 @@ from functools import cache
 import numpy as np
 
 from fedpriv.account import pld, rdp
-from fedpriv.account.ledgers import Accountant
+from fedpriv.account.accountants import Accountant
 from fedpriv.account.statement import Curve
 from fedpriv.account.views import View
 from fedpriv.errors import BadInput, short_repr
@@ -96,7 +96,7 @@ def curves(view: View, delta: float) -> list[Curve]:
     independent = view.mechanism == "gaussian"
     if view.accounting not in ("", "sum") or (independent and view.law != "spaced"):
         return []
-    noise = np.array([mechanism.noise_multiplier for mechanism in view.mechanisms])
+    noise = np.array([release.noise_multiplier for release in view.releases])
     of_rounds = np.where(view.counts > 0, noise, np.inf).min(axis=1)  # [T]
     if independent:
         with np.errstate(divide="ignore", over="ignore"):
