@@ -4,7 +4,7 @@ It is made from the trace and the sampled distances of a finished run, there or 
 torch.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import fields
 from types import MappingProxyType
 
@@ -73,8 +73,13 @@ def ledger(
     check(delta=delta.delta, instance_delta=delta.instance_delta)
     trace = checked_trace(trace, ignore)
     check_distances(distances, trace)
+    return count_views(views(trace, distances), trace, delta)
+
+
+def count_views(views: Iterable[View], trace: Trace, delta: Deltas) -> pd.DataFrame:
+    """Return what each accountant counts of the views that it can count, as rows of a ledger."""
     blocks: list[dict[str, np.ndarray]] = []
-    for view in views(trace, distances):
+    for view in views:
         its = delta.of(view.unit)
         left = its - view.residual
         if left <= 0:
