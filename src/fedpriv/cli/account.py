@@ -8,7 +8,7 @@ from typing import Any
 
 from fedpriv.account.ledgers import statements, units_of
 from fedpriv.account.runs import count_run, run_trace, write_ledger
-from fedpriv.account.statement import PrivacyStatement
+from fedpriv.account.statement import SAME_NOISE, PrivacyStatement
 from fedpriv.account.together import ledger_together
 from fedpriv.cli.options import CONFIGS
 from fedpriv.config.plan import load_preset
@@ -76,7 +76,8 @@ def account_together(
 ) -> list[PrivacyStatement]:
     """Return what runs on the same data cost together, at the δ that all of them are counted at.
 
-    Nothing is written. BadInput where data, clients or δ differ, and where the runs do not compose.
+    Nothing is written. Where two of them drew the same noise no ε is a guarantee. BadInput where data,
+    clients or δ differ, and where the runs do not compose.
     """
     with ExitStack() as stack:
         runs = [RunDir(stack.enter_context(run_directory(path))) for path in paths]
@@ -94,6 +95,8 @@ def account_together(
             raise nobody_says("delta", runs[0].path, configs)
         deltas = Deltas.model_construct(**dict.fromkeys(UNITS, next(iter(merged.values()))) | merged)
         traces = [run_trace(run) for run in runs]
+        if _draw_alike([run.summary for run in runs]):
+            traces = [trace.assign(violation=SAME_NOISE) for trace in traces]
         return statements(ledger_together(traces, deltas), units_of(traces[0]))
 
 
@@ -110,6 +113,16 @@ def _check_same_data(paths: Sequence[Path], summaries: Sequence[dict[str, Any]])
             raise BadInput(
                 f"{path}: found another {differ[0]} than in {paths[0]}, allowed in runs together: one {words}"
             )
+
+
+def _draw_alike(summaries: Sequence[dict[str, Any]]) -> bool:
+    """Say if two runs have the same noise, as those have whose streams are of one name and seed."""
+    drawn = [
+        (summary["run"], summary["seed"])
+        for summary in summaries
+        if not summary["config"].get("secure_noise")
+    ]
+    return len(drawn) > len(set(drawn))
 
 
 def nobody_says(name: str, directory: Path, configs: Path) -> BadInput:
