@@ -18,7 +18,8 @@ from dp_accounting import get_epsilon_gaussian
 from fedpriv import docs
 from fedpriv.account import ACCOUNTANTS, ledger, rdp
 from fedpriv.account.check import checked_trace
-from fedpriv.account.views import ADD_OR_REMOVE, View, distinct_mechanisms, planned_mechanism
+from fedpriv.account.releases import distinct_releases, planned_release
+from fedpriv.account.views import ADD_OR_REMOVE, View
 from fedpriv.audit import dry
 from fedpriv.audit.clients import AlikeRounds
 from fedpriv.audit.dry.attacks import statement
@@ -150,7 +151,7 @@ def test_the_scheme_of_the_page_on_extending_passes_the_dry_run_that_it_names(ex
 
 @pytest.mark.parametrize("rate", [0.1, 1.0])
 def test_the_accountant_of_the_template_counts_no_less_than_is_spent(rate):
-    releases = distinct_mechanisms([planned_mechanism(rate, 10.0)] * 100, np.ones(100, dtype=int))
+    releases = distinct_releases([planned_release(rate, 10.0)] * 100, np.ones(100, dtype=int))
     view = View("client", "", "poisson", ADD_OR_REMOVE, ("C", "2C"), True, *releases, None)
     zcdp = runpy.run_path(str(ROOT / "examples/fedpriv-template/src/fedpriv_template/zcdp.py"))
     found = {curve.sensitivity: curve.epsilon for curve in zcdp["curves"](view, 1e-5)}
