@@ -311,7 +311,7 @@ def doctor(
 
     Exit code 1 if nothing can work.
     """
-    from fedpriv.config.jobs import stored_runs
+    from fedpriv.config.files import stored_runs
     from fedpriv.doctor import diagnose
 
     findings = diagnose(

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from fedpriv.account.runs import account
-from fedpriv.config.jobs import figures, stored_runs, tables
+from fedpriv.config.files import figures, stored_runs, tables
 from fedpriv.config.plan import Plan, load_preset
 from fedpriv.errors import BadInput, match_name
 from fedpriv.frozen import Deltas
