@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from fedpriv.cli import audit, calculators, compare, complete, look, traces
+from fedpriv.cli import audit, calculators, compare, complete, look, plan, traces
 from fedpriv.cli.options import (
     CONFIGS,
     REFERENCE,
@@ -323,7 +323,7 @@ def doctor(
 
     Exit code 1 if nothing can work.
     """
-    from fedpriv.config.jobs import stored_runs
+    from fedpriv.config.files import stored_runs
     from fedpriv.doctor import diagnose
 
     findings = diagnose(
@@ -362,6 +362,7 @@ def step(
 VERBS = {
     "Reproduce": {
         "list": (look.list_table, "fedpriv list runs --paper bdp2019"),
+        "plan": (plan.plan, "fedpriv plan config/laptop.yaml"),
         "fetch": (fetch, "fedpriv fetch mnist"),
         "run": (
             run,
