@@ -9,7 +9,17 @@ from support.made_claims import claim
 
 from fedpriv.report.claims import Outcome, judge, write_claims
 from fedpriv.report.render import read_table
-from fedpriv.report.verdicts import COUNTS, FAILS, HOLDS, OUTCOMES, SOUNDNESS, SUBSTITUTE, UNDECIDED, claim_verdict, decision_of_margins
+from fedpriv.report.verdicts import (
+    COUNTS,
+    FAILS,
+    HOLDS,
+    OUTCOMES,
+    SOUNDNESS,
+    SUBSTITUTE,
+    UNDECIDED,
+    claim_verdict,
+    decision_of_margins,
+)
 
 ABOVE, ACROSS, BELOW = np.array([0.1, 0.11]), np.array([1.0, -0.9]), np.array([-0.1, -0.11])
 STAND_IN = Outcome("a cell", None, "not judged, digits in place of mnist", SUBSTITUTE)

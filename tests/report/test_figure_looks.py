@@ -20,7 +20,15 @@ from fedpriv.paper.figures import LinesFigure
 from fedpriv.paper.paper import homes, load_paper
 from fedpriv.report.collect import SCHEMAS
 from fedpriv.report.figures import draw_figure, house_style
-from fedpriv.report.figures.looks import LOOKS, Label, as_declared, curve_meaning, of_curves, place_labels, separate
+from fedpriv.report.figures.looks import (
+    LOOKS,
+    Label,
+    as_declared,
+    curve_meaning,
+    of_curves,
+    place_labels,
+    separate,
+)
 from fedpriv.report.results import to_categories
 
 PAPERS = Path(__file__).parents[2] / "config/papers"

@@ -19,7 +19,15 @@ from support.nasty import NASTY, seen
 
 from fedpriv.progress import visible
 from fedpriv.report import render
-from fedpriv.report.render import KNOWN, escape_csv, escape_figure, escape_html, escape_latex, escape_markdown, unescape_csv
+from fedpriv.report.render import (
+    KNOWN,
+    escape_csv,
+    escape_figure,
+    escape_html,
+    escape_latex,
+    escape_markdown,
+    unescape_csv,
+)
 from fedpriv.report.render import LATEX as COMMANDS
 
 EXPECTED = list(map(seen, NASTY))
