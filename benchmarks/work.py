@@ -87,9 +87,11 @@ def shares(workload: Workload, data: Data) -> np.ndarray:
     return split(workload, len(data.y_train) // workload.copies)
 
 
-def cohort(workload: Workload, round: int) -> np.ndarray:
+def cohort(workload: Workload, round_number: int) -> np.ndarray:
     """Return the clients of a round, each at most once."""
-    return np.random.default_rng([SEED, round]).choice(workload.clients, workload.cohort, replace=False)
+    return np.random.default_rng([SEED, round_number]).choice(
+        workload.clients, workload.cohort, replace=False
+    )
 
 
 def network(workload: Workload) -> nn.Module:

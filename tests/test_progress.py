@@ -10,7 +10,10 @@ from fedpriv.progress import count_each, progress, remaining, transfer
 
 
 def rows(accuracies):
-    return [{"round": round, "test_accuracy": accuracy} for round, accuracy in enumerate(accuracies, start=1)]
+    return [
+        {"round": round_number, "test_accuracy": accuracy}
+        for round_number, accuracy in enumerate(accuracies, start=1)
+    ]
 
 
 def test_without_a_terminal_the_last_round_is_one_plain_line(capsys):

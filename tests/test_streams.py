@@ -72,15 +72,15 @@ def draws(streams, **where):
 
 def test_seed_run_name_round_and_client_each_give_another_stream():
     base = Streams(1, "run")
-    assert draws(base, round=3, client=2) == draws(Streams(1, "run"), round=3, client=2)
+    assert draws(base, round_number=3, client=2) == draws(Streams(1, "run"), round_number=3, client=2)
     others = [
-        draws(base, round=11, client=1),
-        draws(base, round=1, client=11),
-        draws(base, round=1, client=1),
-        draws(Streams(2, "run"), round=1, client=1),
-        draws(Streams(1, "other"), round=1, client=1),
-        draws(base, round=2, client=1),
-        draws(base, round=1, client=2),
+        draws(base, round_number=11, client=1),
+        draws(base, round_number=1, client=11),
+        draws(base, round_number=1, client=1),
+        draws(Streams(2, "run"), round_number=1, client=1),
+        draws(Streams(1, "other"), round_number=1, client=1),
+        draws(base, round_number=2, client=1),
+        draws(base, round_number=1, client=2),
         tuple(base.numpy("cohort", 1, 1).random(4)),
     ]
     assert len(set(others)) == len(others)

@@ -111,8 +111,8 @@ def race(workload: Workload, path: Path, laps: Laps, dtype: str) -> dict[str, An
         return (network(workload, params, x).argmax(1) == y).sum()
 
     rng, key = np.random.default_rng(0), jax.random.key(0)
-    for round in range(laps.total):
-        rows = shares[work.cohort(workload, round)]
+    for round_number in range(laps.total):
+        rows = shares[work.cohort(workload, round_number)]
         rows = rng.permuted(rows, axis=1) if workload.steps > 1 else rows
         key, own = jax.random.split(key)
         params, norms, _ = round_of(params, jnp.asarray(rows), own)

@@ -77,11 +77,13 @@ def rounds(run: Run, data_path: Path, partition_path: Path, name: str) -> Iterat
             yield run_round(run, clients, engine, streams, state, run.rounds)
 
 
-def worked_through(run: Run, clients: Partition, streams: Streams, round: int) -> list[int]:
+def worked_through(run: Run, clients: Partition, streams: Streams, round_number: int) -> list[int]:
     """Return how many examples each client of a past round took: its streams say so again."""
-    cohort = run.cohort.draw(clients.clients, streams.numpy("cohort", round))
+    cohort = run.cohort.draw(clients.clients, streams.numpy("cohort", round_number))
     batches = (
-        Client(clients.client(one), streams.numpy("batches", round, int(one))).one_batch(run.local.batch_size)
+        Client(clients.client(one), streams.numpy("batches", round_number, int(one))).one_batch(
+            run.local.batch_size
+        )
         if run.local.one_gradient and run.local.batch_size
         else clients.client(one)
         for one in cohort

@@ -95,7 +95,9 @@ def race(workload: Workload, path: Path, laps: Laps, dtype: str) -> dict[str, An
     """Train; users are drawn without replacement, which pfl's own random sampler does not do."""
     data, model = work.load(path), make_model(workload)
     shares = work.shares(workload, data)
-    users = iter([int(client) for round in range(laps.total) for client in work.cohort(workload, round)])
+    users = iter(
+        [int(client) for round_number in range(laps.total) for client in work.cohort(workload, round_number)]
+    )
 
     def user(client: int) -> Dataset:
         rows = torch.from_numpy(shares[client])

@@ -44,9 +44,9 @@ def race(
     data, model = work.load(path), work.network(workload)
     shares = work.shares(workload, data)
     weights = start = parameters_to_vector(model.parameters()).detach()
-    for round in range(laps.total):
+    for round_number in range(laps.total):
         sent: list[torch.Tensor] = []
-        for client in work.cohort(workload, round):
+        for client in work.cohort(workload, round_number):
             rows = torch.from_numpy(shares[client])
             rows = work.drawn(workload, rows) if workload.poisson else rows
             images, labels = data.x_train[rows], data.y_train[rows]

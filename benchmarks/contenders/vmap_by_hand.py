@@ -24,8 +24,8 @@ def race(workload: Workload, path: Path, laps: Laps, dtype: str) -> dict[str, An
     data, model = work.load(path), work.network(workload)
     shares = work.shares(workload, data)
     flat = start = torch.nn.utils.parameters_to_vector(model.parameters()).detach()
-    for round in range(laps.total):
-        stacks = torch.from_numpy(work.cohort(workload, round)).split(STACK[workload.name])
+    for round_number in range(laps.total):
+        stacks = torch.from_numpy(work.cohort(workload, round_number)).split(STACK[workload.name])
         rows = (torch.from_numpy(shares[stack.numpy()]).to(work.DEVICE) for stack in stacks)
         updates = torch.cat([*local_updates(workload, data, model, flat, rows)])
         for _ in updates:

@@ -58,22 +58,22 @@ class Streams(NamedTuple):
     run: str
     secure: bool = False
 
-    def _key(self, name: str, round: int, client: int) -> int:
+    def _key(self, name: str, round_number: int, client: int) -> int:
         if self.secure and name in SECRET:
             return int.from_bytes(os.urandom(16), "little")
-        text = f"{self.seed}\0{self.run}\0{name}\0{round}\0{client}".encode()
+        text = f"{self.seed}\0{self.run}\0{name}\0{round_number}\0{client}".encode()
         return int.from_bytes(hashlib.blake2b(text, digest_size=16).digest(), "little")
 
-    def numpy(self, name: str, round: int = 0, client: int = 0) -> np.random.Generator:
+    def numpy(self, name: str, round_number: int = 0, client: int = 0) -> np.random.Generator:
         """Return the stream as a generator."""
-        return np.random.Generator(np.random.Philox(key=self._key(name, round, client)))
+        return np.random.Generator(np.random.Philox(key=self._key(name, round_number, client)))
 
-    def noise(self, name: str, round: int = 0, client: int = 0) -> Noise:
+    def noise(self, name: str, round_number: int = 0, client: int = 0) -> Noise:
         """Return the stream as a source of normal noise."""
-        return Noise(None if self.secure else self.numpy(name, round, client))
+        return Noise(None if self.secure else self.numpy(name, round_number, client))
 
-    def coins(self, heads: float, shape: tuple[int, ...], name: str, round: int) -> np.ndarray:
+    def coins(self, heads: float, shape: tuple[int, ...], name: str, round_number: int) -> np.ndarray:
         """Return independent coins, bool of that shape, each true with probability `heads`."""
         if self.secure:
             return uniforms(shape) < heads
-        return self.numpy(name, round).random(shape, dtype=np.float32) < heads
+        return self.numpy(name, round_number).random(shape, dtype=np.float32) < heads

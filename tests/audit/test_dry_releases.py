@@ -68,9 +68,9 @@ def noise_of(kind, runs, site):
     """Return the noise of so many runs, over σ, of rounds in which a client sends nothing."""
     site, nobody = Site(with_scheme(kind), *site), torch.zeros(1, site[1])
     numbers = [
-        site.play(nobody, np.zeros(1, int), round, {}, Streams(0, f"run {run}")).total.numpy() / 2
+        site.play(nobody, np.zeros(1, int), round_number, {}, Streams(0, f"run {run}")).total.numpy() / 2
         for run in range(runs)
-        for round in range(1, PLAN.rounds + 1)
+        for round_number in range(1, PLAN.rounds + 1)
     ]
     return Numbers(np.reshape(numbers, (runs, PLAN.rounds, -1)), 1e-6, (site.dimension // 2,) * 2)
 
@@ -160,9 +160,9 @@ COHORTS = {
 def drawn(law, runs):
     """Return who comes in so many runs of 20 rounds, of 400 clients."""
     came = [
-        np.bincount(law.members(400, Streams(0, f"run {run}"), round), minlength=400)
+        np.bincount(law.members(400, Streams(0, f"run {run}"), round_number), minlength=400)
         for run in range(runs)
-        for round in range(1, 21)
+        for round_number in range(1, 21)
     ]
     return np.reshape(came, (runs, 20, 400)).astype(np.uint8)
 

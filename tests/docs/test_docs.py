@@ -136,7 +136,7 @@ def test_the_mechanism_of_the_template_is_counted_by_its_own_accountant_and_by_n
         statement(site, 1e-3)
     monkeypatch.setitem(ACCOUNTANTS, "prefix", mine.ACCOUNTANT)
     facts = site.play(torch.zeros(400, 500), np.arange(400), 1, {}, Streams(0, "x")).facts
-    trace = checked_trace(pd.DataFrame([site.row(facts, round, 400) for round in range(1, 9)]))
+    trace = checked_trace(pd.DataFrame([site.row(facts, round_number, 400) for round_number in range(1, 9)]))
     found = ledger(trace, 1e-3).query("accountant == 'prefix'")
     moved = math.sqrt(sum(t**2 for t in range(1, 9)))
     assert found["epsilon"].iloc[-1] == pytest.approx(get_epsilon_gaussian(20.0 / moved, 1e-3), rel=1e-6)

@@ -109,7 +109,7 @@ def test_the_distance_is_computed_from_the_columns_of_the_table(loose):
 
 
 @pytest.mark.parametrize(
-    ("final", "bdp", "round"),
+    ("final", "bdp", "round_number"),
     [
         (0.8, 4.0, 14),  # 16 % within the budget, at round 4; 50 % are reached at 12.5, first evaluated at 14
         (0.8, 2.0, 20),  # the budget is never exceeded: reached at the last round
@@ -119,11 +119,11 @@ def test_the_distance_is_computed_from_the_columns_of_the_table(loose):
     ],
 )
 def test_the_epsilon_that_is_compared_is_the_budgets_or_that_of_the_first_round_that_is_as_accurate(
-    tmp_path, final, bdp, round
+    tmp_path, final, bdp, round_number
 ):
     results = results_of(tmp_path, write(tmp_path, "run_a", 3.0, {3.0: (8, bdp)}, final=final))
     table = table_of(results, multipliers=[3.0])
-    assert value(table, 3.0, "BDP", "epsilon_compared") == pytest.approx(bdp * np.sqrt(round / 20))
+    assert value(table, 3.0, "BDP", "epsilon_compared") == pytest.approx(bdp * np.sqrt(round_number / 20))
 
 
 def test_a_reading_whose_clip_bound_is_below_the_largest_norm_is_refused_and_has_no_numbers(tmp_path):

@@ -145,8 +145,8 @@ def now(number=1, tensors=(20_000,), expected=1.0):
     return RoundContext(number, 10, 5, expected, np.full(5, 60), 60, tensors, Streams(0, "flips"))
 
 
-def released(scheme, rows, round):
-    return scheme.release(Bounded(rows, 1.0), rows, round)
+def released(scheme, rows, round_number):
+    return scheme.release(Bounded(rows, 1.0), rows, round_number)
 
 
 @pytest.mark.parametrize("gamma", [0.0, 0.1, 0.25, 0.4])

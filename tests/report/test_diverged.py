@@ -13,23 +13,23 @@ from fedpriv.report.tables import TABLE_KINDS
 from fedpriv.store import parquet, summary
 
 
-def lost(out, round):
+def lost(out, round_number):
     """Make a made run one that diverged after `round`."""
     for name in ("trace", "ledger"):
         path = out / f"{name}.parquet"
         frame = pd.read_parquet(path)
-        parquet.save_frame(frame[frame["round"] <= round], path)
+        parquet.save_frame(frame[frame["round"] <= round_number], path)
     path = out / "summary.json"
-    end = {"diverged": round, "test_accuracy": None, "rounds": round}
+    end = {"diverged": round_number, "test_accuracy": None, "rounds": round_number}
     summary.save_summary(path, summary.load_summary(path) | end)
     return out
 
 
-def results_of(tmp_path, round, seeds=(0,)):
+def results_of(tmp_path, round_number, seeds=(0,)):
     """Return two seeds of two runs; the private one diverged after `round` at `seeds`."""
     runs = [write_run(tmp_path, "n100_none", seed, scheme="none", final=0.97) for seed in range(2)]
     made = [write_run(tmp_path, "n100_dp", seed, scheme="client_dp", final=0.9) for seed in range(2)]
-    runs += [lost(out, round) if seed in seeds else out for seed, out in enumerate(made)]
+    runs += [lost(out, round_number) if seed in seeds else out for seed, out in enumerate(made)]
     return load_results(collect(runs, tmp_path))
 
 

@@ -16,12 +16,12 @@ SEQUENTIAL = EpsilonSelector(accountant="moments", accounting="sequential")
 TOTAL = EPSILONS["moments", "", "", "C", ""]
 
 
-@pytest.mark.parametrize("budget, round", [(TOTAL, 20), (6.0, 10), (3.0, 2), (7.9, 18)])
-def test_within_a_budget_the_last_evaluated_affordable_round_is_read(results, budget, round):
+@pytest.mark.parametrize("budget, round_number", [(TOTAL, 20), (6.0, 10), (3.0, 2), (7.9, 18)])
+def test_within_a_budget_the_last_evaluated_affordable_round_is_read(results, budget, round_number):
     read = results.run("n100_dp").within((MOMENTS, budget))
-    assert list(read["round"]) == [round] * 3
+    assert list(read["round"]) == [round_number] * 3
     assert read["value"].tolist() == pytest.approx(
-        [(0.9 + seed / 1000) * round / ROUNDS for seed in range(3)]
+        [(0.9 + seed / 1000) * round_number / ROUNDS for seed in range(3)]
     )
 
 
@@ -39,13 +39,13 @@ def test_training_stops_when_the_budget_is_first_exceeded(results):
 
 
 @pytest.mark.parametrize(
-    "client, instance, round", [(1.0, 0.1, 4), (0.8, 0.1, 4), (0.8, 1.0, 4), (1.6, 0.2, 20)]
+    "client, instance, round_number", [(1.0, 0.1, 4), (0.8, 0.1, 4), (0.8, 1.0, 4), (1.6, 0.2, 20)]
 )
 def test_within_several_budgets_the_first_that_is_exceeded_ends_the_reading(
-    joint_results, client, instance, round
+    joint_results, client, instance, round_number
 ):
     read = joint_results.run("photos_dp").within((SUM, client), (SEQUENTIAL, instance))
-    assert list(read["round"]) == [round] * 3
+    assert list(read["round"]) == [round_number] * 3
     other_way = joint_results.run("photos_dp").within((SEQUENTIAL, instance), (SUM, client))
     assert other_way.equals(read)
 
@@ -74,7 +74,9 @@ def test_epsilon_is_read_at_each_seeds_own_round(results):
     rounds = results.run("n100_dp").within((MOMENTS, 6.0))["round"]
     rounds.loc[1] = 5
     found = results.run("n100_dp").epsilon(EpsilonSelector(accountant="rdp"), rounds)
-    assert found.tolist() == pytest.approx([7 * np.sqrt(round / ROUNDS) for round in (10, 5, 10)])
+    assert found.tolist() == pytest.approx(
+        [7 * np.sqrt(round_number / ROUNDS) for round_number in (10, 5, 10)]
+    )
 
 
 def test_a_spend_reads_only_its_own_lines(results):

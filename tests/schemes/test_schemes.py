@@ -40,9 +40,11 @@ if "dp_ftrl" in SCHEMES:  # where fedpriv-studies is installed
 BOUNDED_BY_CLIENTS = ("instance", "joint", "split", "dpfl_bnn")
 
 
-def now(round=1, expected=30.0, clients=8, tensors=(40,)):
+def now(round_number=1, expected=30.0, clients=8, tensors=(40,)):
     sizes, memory = torch.full((clients,), 50).numpy(), {"clip_l2": torch.tensor([0.7], dtype=torch.float64)}
-    return RoundContext(round, 10, 100, expected, sizes, 50, tensors, Streams(0, "test"), memory=memory)
+    return RoundContext(
+        round_number, 10, 100, expected, sizes, 50, tensors, Streams(0, "test"), memory=memory
+    )
 
 
 def updates(clients=8, d=40, scale=1.0, seed=0):
@@ -114,8 +116,8 @@ def test_an_empty_cohort_gives_a_finite_step(scheme):
 
 @pytest.mark.parametrize("scheme", SCHEME.values(), ids=SCHEME)
 def test_a_round_is_a_function_of_its_streams(scheme):
-    def step(round):
-        return scheme.combine(scheme.bound(updates(), now())[0], now(round))[0]
+    def step(round_number):
+        return scheme.combine(scheme.bound(updates(), now())[0], now(round_number))[0]
 
     assert torch.equal(step(4), step(4))
     noisy = scheme.name in ("adaptive_dp", "client_dp", "dp_ftrl", "global_dp", "split")

@@ -67,18 +67,21 @@ def test_a_killed_training_goes_on_to_the_same_bits(fault, folder, undisturbed):
     assert not list(folder.glob("out/.*")) + list(folder.glob("out/resume/state*"))
 
 
-@pytest.mark.parametrize(("fault", "round"), [*WARNED, (TWICE, 3)], ids=str)
+@pytest.mark.parametrize(("fault", "round_number"), [*WARNED, (TWICE, 3)], ids=str)
 def test_a_warned_training_saves_its_round_and_goes_on_to_the_same_bits(
-    fault, round, folder, undisturbed, capsys
+    fault, round_number, folder, undisturbed, capsys
 ):
     ended = live(folder, partial(app.main, TRAIN), fault.how)
     assert ended.code == 128 + number(fault)
-    told = f"{round} of 5 rounds are saved; stopped by {fault.broken}, the same command goes on"
+    told = f"{round_number} of 5 rounds are saved; stopped by {fault.broken}, the same command goes on"
     assert ended.line == f"fedpriv: private seed 0: {told}"
     state = state_in(folder / "out/resume/state.safetensors")
-    assert state and state.round == round
+    assert state and state.round == round_number
     assert app.main(TRAIN) == 0
-    assert f"private seed 0: {round} of 5 rounds were saved, the training goes on" in capsys.readouterr().err
+    assert (
+        f"private seed 0: {round_number} of 5 rounds were saved, the training goes on"
+        in capsys.readouterr().err
+    )
     assert trained_in(folder) == trained_in(undisturbed)
 
 

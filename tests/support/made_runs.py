@@ -85,8 +85,8 @@ def ledger_of(selectors: Mapping[tuple[str, ...], float], violation: str, delta:
         words = dict(zip(SELECTOR_COLUMNS, key, strict=True))
         accounting = words["accounting"]
         instance = accounting in ("sequential", "parallel")
-        round = np.arange(1, ROUNDS + 1)
-        values = epsilon * np.sqrt(round / ROUNDS)
+        rounds = np.arange(1, ROUNDS + 1)
+        values = epsilon * np.sqrt(rounds / ROUNDS)
         bit = words["sensitivity"] in ("bit", "bits", "all")
         fails = violation or (SAME_CLIENT if accounting == "sequential" else "")
         relation = "add_remove" if words["sensitivity"] in ("C", "") else "replace_one"
@@ -95,7 +95,7 @@ def ledger_of(selectors: Mapping[tuple[str, ...], float], violation: str, delta:
         )
         frames.append(
             pd.DataFrame(
-                {"round": round, "epsilon": values, "attacker_accuracy": 1 / (1 + np.exp(-values))}
+                {"round": rounds, "epsilon": values, "attacker_accuracy": 1 / (1 + np.exp(-values))}
                 | words
                 | {"unit": "instance" if instance else unit, "order": 4.0}
                 | {"sampling_law": "full" if bit else "poisson"}
@@ -138,11 +138,11 @@ def write_run(
     out.mkdir(parents=True)
     selectors, own = SCHEMES[scheme]
     told = own | dict(facts or {})
-    round = np.arange(1, ROUNDS + 1)
-    accuracy = (final + seed / 1000) * round / ROUNDS
+    rounds = np.arange(1, ROUNDS + 1)
+    accuracy = (final + seed / 1000) * rounds / ROUNDS
     trace = pd.DataFrame(
         {
-            "round": round,
+            "round": rounds,
             "scheme": scheme,
             "relation": "add_remove",
             "sampling_law": "poisson",
@@ -160,8 +160,8 @@ def write_run(
             "norm_median": 0.3,
             "norm_max": 0.9,
             "server_learning_rate": 0.3,
-            "train_loss": 2.3 * np.exp(-round / ROUNDS),
-            "test_accuracy": np.where(round % 2 == 0, accuracy, np.nan),
+            "train_loss": 2.3 * np.exp(-rounds / ROUNDS),
+            "test_accuracy": np.where(rounds % 2 == 0, accuracy, np.nan),
             "test_loss": 1.0,
             "seconds": 0.1,
             "peak_mib": 100.0,
@@ -169,8 +169,8 @@ def write_run(
         | told
     )
     if drawn is not None:
-        best = np.where(round == 10, drawn, accuracy)
-        trace["test_accuracy_drawn"] = np.where(round % 2 == 0, best, np.nan)
+        best = np.where(rounds == 10, drawn, accuracy)
+        trace["test_accuracy_drawn"] = np.where(rounds % 2 == 0, best, np.nan)
     if told["unit"] in ("instance", "both"):
         bound = 1 / 120 if per_example_clip else 1.0
         trace = trace.assign(local_steps=1, rate_sequential=0.2 / clients, rate_parallel=0.2)

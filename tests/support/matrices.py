@@ -24,7 +24,7 @@ def decoder(matrix: Matrix, rounds: int) -> np.ndarray:
         return np.linalg.inv(encoder(matrix, rounds))
     column = {node: number for number, node in enumerate(nodes(rounds))}
     found = np.zeros((rounds, len(column)))
-    for row, round in zip(found, range(1, rounds + 1), strict=True):
-        for one in parts(round):
+    for row, round_number in zip(found, range(1, rounds + 1), strict=True):
+        for one in parts(round_number):
             row[column[one.round, one.height]] += one.weight
     return found

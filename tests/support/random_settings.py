@@ -28,8 +28,8 @@ class Falling(ClientDP):
     mechanism: ClassVar[Mechanism] = "gaussian"
     name: Literal["falling"] = "falling"
 
-    def multiplier(self, round: int) -> float:
-        return self.noise_multiplier * 0.9 ** (round - 1)
+    def multiplier(self, round_number: int) -> float:
+        return self.noise_multiplier * 0.9 ** (round_number - 1)
 
     def combine(self, bounded, context):
         noise = context.noise("noise")

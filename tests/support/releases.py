@@ -374,39 +374,39 @@ class SomeTogetherSomeApart(Drawn):
 class OfAList(Poisson):
     """Every cohort is one of a few that are drawn at the start of a run."""
 
-    def members(self, population, streams, round):
-        number = streams.numpy("cohort", round).integers(12)
+    def members(self, population, streams, round_number):
+        number = streams.numpy("cohort", round_number).integers(12)
         return np.flatnonzero(streams.numpy("list", int(number)).random(population) < self.rate)
 
 
 class SameInEveryRun(Poisson):
-    def members(self, population, streams, round):
-        return self.draw(population, np.random.default_rng(round))
+    def members(self, population, streams, round_number):
+        return self.draw(population, np.random.default_rng(round_number))
 
 
 class ComesAgain(Poisson):
     """Who came in a round comes in the next with twice the odds; all come as often as they should."""
 
-    def members(self, population, streams, round):
-        before = streams.numpy("cohort", round - 1).random(population) < self.rate
-        fresh, coins = (streams.numpy(name, round).random(population) for name in ("fresh", "cohort"))
+    def members(self, population, streams, round_number):
+        before = streams.numpy("cohort", round_number - 1).random(population) < self.rate
+        fresh, coins = (streams.numpy(name, round_number).random(population) for name in ("fresh", "cohort"))
         return np.flatnonzero(np.where(fresh < 0.3, before, coins < self.rate))
 
 
 class ByTurns(Poisson):
     """Even clients in even rounds, odd ones in odd rounds."""
 
-    def members(self, population, streams, round):
-        coins = streams.numpy("cohort", round).random(population) < 2 * self.rate
-        return np.flatnonzero(coins & (np.arange(population) % 2 == round % 2))
+    def members(self, population, streams, round_number):
+        coins = streams.numpy("cohort", round_number).random(population) < 2 * self.rate
+        return np.flatnonzero(coins & (np.arange(population) % 2 == round_number % 2))
 
 
 class Antithetic(Poisson):
     """The coins of every other round are those of the round before, turned over."""
 
-    def members(self, population, streams, round):
-        coins = streams.numpy("cohort", round // 2).random(population)
-        return np.flatnonzero((coins if round % 2 else 1 - coins) < self.rate)
+    def members(self, population, streams, round_number):
+        coins = streams.numpy("cohort", round_number // 2).random(population)
+        return np.flatnonzero((coins if round_number % 2 else 1 - coins) < self.rate)
 
 
 class InShards(Drawn):
@@ -435,9 +435,9 @@ class NoLargeCohort(Drawn):
 
 
 class RateOfTheRound(Poisson):
-    def members(self, population, streams, round):
-        rate = self.rate * (1 + 0.5 * (-1) ** round)
-        return np.flatnonzero(streams.numpy("cohort", round).random(population) < rate)
+    def members(self, population, streams, round_number):
+        rate = self.rate * (1 + 0.5 * (-1) ** round_number)
+        return np.flatnonzero(streams.numpy("cohort", round_number).random(population) < rate)
 
 
 class InThrees(Drawn):

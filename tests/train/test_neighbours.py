@@ -49,7 +49,7 @@ def test_a_run_that_follows_neighbours_trains_the_same_model(files, tmp_path):
 def test_neighbours_are_followed_whenever_their_client_comes(files, tmp_path):
     run = RUN | BY_SCHEME["nbafl"] | ASKED
     law, streams = Run.model_validate(run).cohort, Streams(0, "tiny")
-    came = [0 in law.draw(8, streams.numpy("cohort", round)) for round in range(1, 7)]
+    came = [0 in law.draw(8, streams.numpy("cohort", round_number)) for round_number in range(1, 7)]
     assert 0 < sum(came) < 6
     assert (apart(go(run, files, tmp_path / "run")) > 0).tolist() == came
     assert (apart(go(run | {"probe": {}}, files, tmp_path / "without")) == 0).all()

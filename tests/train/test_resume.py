@@ -38,11 +38,11 @@ class Killed(Exception):
 def killed(monkeypatch):
     """Return what trains a run and kills it before a round, with a state of the round before."""
 
-    def killed_before(round, run, files, out, **speed):
+    def killed_before(round_number, run, files, out, **speed):
         advance = loop.run_round
 
         def stopped(*arguments):
-            if arguments[4].round == round - 1:
+            if arguments[4].round == round_number - 1:
                 raise Killed
             return advance(*arguments)
 

@@ -27,10 +27,10 @@ def test_adam_is_the_fedadam_of_reddi_et_al_number_by_number():
     expected = np.zeros_like(STEPS)
     for column in range(5):
         m, v = 0.0, tau**2
-        for round, step in enumerate(STEPS[:, column]):
+        for round_number, step in enumerate(STEPS[:, column]):
             m = one * m + (1 - one) * step
             v = two * v + (1 - two) * step**2
-            expected[round, column] = m / (v**0.5 + tau)
+            expected[round_number, column] = m / (v**0.5 + tau)
     found = moves(Server(optimizer="adam"))
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-7)
 

@@ -140,7 +140,7 @@ def test_a_batch_larger_than_a_client_stops_the_run_before_it_starts(files, tmp_
 @pytest.mark.parametrize("schedule", ["constant", "linear", "cosine"])
 def test_the_schedule_goes_from_the_full_rate_to_the_final_fraction(schedule):
     server = Server(learning_rate=0.4, schedule=schedule, final_fraction=0.25)
-    rates = [learning_rate(server, round, 11) for round in range(1, 12)]
+    rates = [learning_rate(server, round_number, 11) for round_number in range(1, 12)]
     assert rates[0] == pytest.approx(0.4)
     assert rates[-1] == pytest.approx(0.4 if schedule == "constant" else 0.1)
     assert rates == sorted(rates, reverse=True)

@@ -22,9 +22,9 @@ from fedpriv.streams import Streams
 RUNS = RUN | BY_SCHEME["adaptive_dp"]
 
 
-def context(memory, round=1, expected=100.0):
+def context(memory, round_number=1, expected=100.0):
     return RoundContext(
-        round, 10, 1000, expected, np.full(100, 5), 5, (3,), Streams(0, "test"), memory=memory
+        round_number, 10, 1000, expected, np.full(100, 5), 5, (3,), Streams(0, "test"), memory=memory
     )
 
 
@@ -33,8 +33,8 @@ def played(scheme, norms, rounds, expected=None):
     memory, found = scheme.memory(3), []
     rows = torch.zeros(len(norms), 3)
     rows[:, 0] = torch.as_tensor(norms)
-    for round in range(1, rounds + 1):
-        now = context(memory, round, expected or len(norms))
+    for round_number in range(1, rounds + 1):
+        now = context(memory, round_number, expected or len(norms))
         bounded, facts = scheme.bound(rows, now)
         assert facts["clip_l2"] == float(memory["clip_l2"])
         memory, _ = scheme.remember(bounded, now)

@@ -27,8 +27,8 @@ def test_in_turn_everybody_comes_as_seldom_and_as_far_apart_as_is_written_down(
 ):
     law, streams = Spaced(size=min(size, population)), Streams(seed, "turns", secure)
     came = np.zeros((rounds, population), dtype=int)
-    for row, round in zip(came, range(1, rounds + 1), strict=True):
-        row[law.members(population, streams, round)] += 1
+    for row, round_number in zip(came, range(1, rounds + 1), strict=True):
+        row[law.members(population, streams, round_number)] += 1
     facts = law.facts(population, rounds)
     assert (came.sum(axis=1) == law.size).all() and came.max() == 1
     assert came.sum(axis=0).max() == facts["participations"] <= came.sum(axis=0).min() + 1

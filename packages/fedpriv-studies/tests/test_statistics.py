@@ -82,4 +82,4 @@ def test_a_path_without_variance_becomes_zero():
 
 def test_they_are_released_before_the_first_round_and_never_again():
     how = Statistics(PATHS, 1.0, 1.0, 8.0)
-    assert [facts(how, round)["statistics_releases"] for round in (1, 2, 3)] == [2, 0, 0]
+    assert [facts(how, round_number)["statistics_releases"] for round_number in (1, 2, 3)] == [2, 0, 0]

@@ -38,8 +38,8 @@ def bits(known: Known) -> Iterator[Finding]:
     kept = int(bounds.expected_bound(right, wrong, DRAWS, stated.delta).argmax())
     streams = Streams(0, f"audit {known.identity}")
     answers = np.zeros(DRAWS, dtype=np.int64)
-    for round in range(1, rounds + 1):
-        context = RoundContext(round, rounds, 1, 1.0, np.ones(1), 1, (1,), streams)
+    for round_number in range(1, rounds + 1):
+        context = RoundContext(round_number, rounds, 1, 1.0, np.ones(1), 1, (1,), streams)
         answers += ~flips(gamma, "coordinate", (DRAWS, 1), context)[:, 0]
     lower = bounds.null_bound(int((answers >= kept).sum()), DRAWS, float(wrong[kept]), stated.delta)
     yield finding("bits", stated, lower, f"no run, {DRAWS:,} transcripts", 0.95)

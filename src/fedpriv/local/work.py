@@ -17,7 +17,7 @@ class LocalWork(RunPart):
     name: str
     batch_size: int | None
 
-    def at(self, round: int) -> Self:
+    def at(self, round_number: int) -> Self:
         """Return the work of `round` 1, 2, ..."""
         return self
 
@@ -93,9 +93,9 @@ class FedAvg(LocalWork):
             )
         return self
 
-    def at(self, round: int) -> Self:
+    def at(self, round_number: int) -> Self:
         """Return the work of `round` 1, 2, ..., at its learning rate."""
-        passed = round // self.decay_every if self.decay_every else 0
+        passed = round_number // self.decay_every if self.decay_every else 0
         return self.model_copy(update={"learning_rate": self.learning_rate * self.decay_factor**passed})
 
     @property

@@ -32,9 +32,9 @@ class CohortLaw(RunPart):
         """Return the ids of this round's clients, ascending, each at most once."""
         raise NotImplementedError
 
-    def members(self, population: int, streams: Streams, round: int) -> np.ndarray:
+    def members(self, population: int, streams: Streams, round_number: int) -> np.ndarray:
         """Cohort of a round of a run, as `draw` gives it."""
-        return self.draw(population, streams.numpy("cohort", round))
+        return self.draw(population, streams.numpy("cohort", round_number))
 
     def expected(self, population: int) -> float:
         """Return the public denominator of the mean: the expected cohort size."""

@@ -107,7 +107,7 @@ class Model(RunPart):
         What that releases is drawn from `streams` and stands in `facts`, which accountants count.
         """
 
-    def facts(self, round: int) -> Facts:
+    def facts(self, round_number: int) -> Facts:
         """Columns of the trace about what this model has released of all examples before `round`."""
         return {}
 

@@ -73,7 +73,7 @@ def write_stored(path: Path, run: Stored) -> Path:
     metadata |= {"trace": json.dumps(constants), "distances": json.dumps(shapes)}
     # As parquet calls them: a list by its elements.
     columns = {field.name + ".list.element" * is_list(field.type): field.type for field in table.schema}
-    numbers = [name for name, type in columns.items() if type in (pa.float64(), pa.list_(pa.float64()))]
+    numbers = [name for name, kind in columns.items() if kind in (pa.float64(), pa.list_(pa.float64()))]
     return parquet.save_table(
         table,
         path,

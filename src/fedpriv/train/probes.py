@@ -106,18 +106,20 @@ def canaries_in_run(run: Run, streams: Streams) -> np.ndarray:
     return streams.numpy("canary_coins").random(run.canaries.clients) < run.canaries.included
 
 
-def canaries_in_round(run: Run, streams: Streams, round: int) -> torch.Tensor:
+def canaries_in_round(run: Run, streams: Streams, round_number: int) -> torch.Tensor:
     """Numbers of the canaries that come in a round: those that take part and are drawn."""
     assert run.canaries
-    drawn = run.cohort.draw(run.canaries.clients, streams.numpy("canary_cohort", round))
+    drawn = run.cohort.draw(run.canaries.clients, streams.numpy("canary_cohort", round_number))
     return torch.from_numpy(drawn[canaries_in_run(run, streams)[drawn]])
 
 
-def with_canaries(run: Run, rows: torch.Tensor, streams: Streams, round: int) -> torch.Tensor:
+def with_canaries(run: Run, rows: torch.Tensor, streams: Streams, round_number: int) -> torch.Tensor:
     """Return the rows `[n, p]` and below them those of the canaries that come; without canaries the rows."""
     if not run.canaries:
         return rows
-    sent = directions(streams, run.canaries.clients, rows.shape[1])[canaries_in_round(run, streams, round)]
+    sent = directions(streams, run.canaries.clients, rows.shape[1])[
+        canaries_in_round(run, streams, round_number)
+    ]
     return torch.cat([rows, clip_of(run) * sent.to(rows)])
 
 

@@ -39,9 +39,9 @@ def receive_broadcast(run: Run, state: RoundState, layout: Layout) -> None:
 BETAS, TAU = (0.9, 0.99), 1e-3
 
 
-def learning_rate(server: Server, round: int, rounds: int) -> float:
+def learning_rate(server: Server, round_number: int, rounds: int) -> float:
     """Return the server's rate in `round` of 1..`rounds`: full in the first, `final_fraction` in the last."""
-    passed = (round - 1) / max(rounds - 1, 1)
+    passed = (round_number - 1) / max(rounds - 1, 1)
     left = {"constant": 1.0, "linear": 1 - passed, "cosine": (1 + math.cos(math.pi * passed)) / 2}
     fraction = server.final_fraction
     return server.learning_rate * (fraction + (1 - fraction) * left[server.schedule])
@@ -86,14 +86,14 @@ def run_round(
     Every random draw is of a stream that is named by the round, so a resumed run draws the same. Nothing here
     computes an ε: the row says what was released, `fedpriv.account` what that costs.
     """
-    population, round = clients.clients, state.round + 1
+    population, round_number = clients.clients, state.round + 1
     expected, layout = run.cohort.expected(population), engine.task.layout
     examples, protected = np.diff(clients.offsets), layout.protected
 
     # 1. The cohort. A panel of clients is followed for the Bayesian estimate, whether drawn or not: those who
     # were not drawn train on copies of what they keep, and are only measured. So is a client that works a
     # second time, with the same coins on neighbouring data.
-    cohort = run.cohort.members(population, streams, round)
+    cohort = run.cohort.members(population, streams, round_number)
     size = len(cohort)
     panel = sample_positions(
         population, run.probe.panel if run.scheme.measures else 0, streams.numpy("panel")
@@ -104,7 +104,7 @@ def run_round(
     # 2. What is public about the round, for the verbs of the scheme and the hooks.
     private_gradient = run.scheme.gradient(run.local)
     context = RoundContext(
-        number=round,
+        number=round_number,
         rounds=rounds,
         population=population,
         expected=expected,
@@ -123,16 +123,16 @@ def run_round(
     working = [
         Client(
             clients.client(client),
-            streams.numpy("batches", round, int(client)),
-            streams.noise("instance", round, int(client)) if private_gradient else None,
-            streams.numpy("signs", round, int(client)) if run.model.stochastic else None,
+            streams.numpy("batches", round_number, int(client)),
+            streams.noise("instance", round_number, int(client)) if private_gradient else None,
+            streams.numpy("signs", round_number, int(client)) if run.model.stochastic else None,
             client_state(state.clients, int(client), copied=place >= size) if state.clients else None,
         )
         for place, client in enumerate(np.concatenate([members, again]))
     ]
     neighbours = [probes.neighbour(client, engine.task.labels) for client in working[len(members) :]]
     results = engine.train_clients(
-        run.local.at(round),
+        run.local.at(round_number),
         state.flat,
         [*working[: len(members)], *neighbours],
         private_gradient,
@@ -145,8 +145,8 @@ def run_round(
     mean, bounded, memory, exchanged = exchange(
         run.scheme,
         run.hooks,
-        probes.with_canaries(run, rows[:size], streams, round),
-        probes.with_canaries(run, uploads[:size], streams, round),
+        probes.with_canaries(run, rows[:size], streams, round_number),
+        probes.with_canaries(run, uploads[:size], streams, round_number),
         context,
         noisy=private_gradient is not None,
     )
@@ -156,19 +156,19 @@ def run_round(
     probes.record_canaries(run, state, mean * expected, bounded.updates, streams)
     facts = probes.neighbours_distance(run, cohort, rows[:size], rows[len(members) :], context)
     if run.scheme.measures:
-        rng = streams.numpy("probe", round)
+        rng = streams.numpy("probe", round_number)
         outsiders = rows[size : len(members)]
         probes.record_client_distances(run, state, bounded, outsiders, members, panel, rng)
     if private_gradient:
         steps = run.local.noisy_steps or 0
         facts |= private_gradient.facts(steps, examples)
         facts |= probes.record_instance_distances(state, private_gradient, results, size, steps)
-    facts |= run.model.facts(round)
+    facts |= run.model.facts(round_number)
 
     # 6. The server makes a step of what was released, moves and sends. What no scheme protects is the
     # cohort's mean, or stays with its client.
     mean, state.memory, processed = run.scheme.postprocess(mean, context._replace(memory=memory))
-    rate = learning_rate(run.server, round, rounds)
+    rate = learning_rate(run.server, round_number, rounds)
     old = state.flat[:protected]
     step = mean - old if run.scheme.sends == "weights" else mean
     new, broadcast = run.scheme.broadcast(old + rate * move(run.server, state, step), context)
@@ -179,7 +179,7 @@ def run_round(
         clear_mean = results.updates[:size, clear].mean(0)
         rest[: layout.clear] = clear_mean if run.scheme.sends == "weights" else state.flat[clear] + clear_mean
     state.flat = torch.cat([new, rest])
-    state.round, state.average = round, average(run.server, state)
+    state.round, state.average = round_number, average(run.server, state)
     receive_broadcast(run, state, layout)
 
     # 7. The row of the trace.
@@ -188,7 +188,7 @@ def run_round(
     facts |= exchanged | processed | broadcast | noised
     facts = {name: fact.item() if isinstance(fact, torch.Tensor) else fact for name, fact in facts.items()}
     return {
-        "round": round,
+        "round": round_number,
         "scheme": run.scheme.name,
         "unit": run.scheme.unit,
         "relation": run.scheme.relation,

@@ -36,8 +36,8 @@ class Prefix(ClientDP):
     def combine(self, bounded: Bounded, context: RoundContext) -> tuple[torch.Tensor, Facts]:
         total = bounded.updates.sum(0)
         now, before = (
-            context.streams.noise("prefix", round).like(total)
-            for round in (context.number, context.number - 1)
+            context.streams.noise("prefix", round_number).like(total)
+            for round_number in (context.number, context.number - 1)
         )
         noise = now - before if context.number > 1 else now
         step = (total + self.noise_multiplier * bounded.l2 * noise) / context.expected

@@ -118,7 +118,7 @@ class Matrix:
         """Return the columns of a trace about it: all that `read` needs."""
         return {"matrix": self.name, "bands": 1, "numbers": ""}
 
-    def noise(self, streams: Streams, round: int, like: torch.Tensor) -> torch.Tensor:
+    def noise(self, streams: Streams, round_number: int, like: torch.Tensor) -> torch.Tensor:
         """Return the noise of a round, of the shape, type and device of `like`: a row of W z.
 
         It depends on nothing else than the streams and the round: a resumed run has the same.
@@ -154,17 +154,17 @@ class Toeplitz(Matrix):
         """
         raise NotImplementedError
 
-    def noise(self, streams: Streams, round: int, like: torch.Tensor) -> torch.Tensor:
+    def noise(self, streams: Streams, round_number: int, like: torch.Tensor) -> torch.Tensor:
         """Return W z of a round; rounds that this process has not drawn are drawn again, in their order."""
         kept = _kept(self, streams, tuple(like.shape), like.dtype, like.device)
         last, memory = kept.round, kept.memory
-        if not 0 < last <= round:
+        if not 0 < last <= round_number:
             last, memory = 0, []
         kept.round = 0  # whoever is interrupted here begins anew
-        for now in range(last + 1, round + 1):
+        for now in range(last + 1, round_number + 1):
             kept.noise = streams.noise(STREAM, now).like(like)
             self.correlate(kept.noise, memory)
-        kept.round, kept.memory = round, memory
+        kept.round, kept.memory = round_number, memory
         return kept.noise.clone()
 
     def squares(self, rounds: Sequence[int], times: int, spacing: int) -> np.ndarray:
@@ -214,9 +214,9 @@ class Tree(Matrix):
 
     name: ClassVar[str] = "tree"
 
-    def noise(self, streams: Streams, round: int, like: torch.Tensor) -> torch.Tensor:
+    def noise(self, streams: Streams, round_number: int, like: torch.Tensor) -> torch.Tensor:
         total = like.new_zeros(like.shape)
-        for share in parts(round):
+        for share in parts(round_number):
             total += share.weight * streams.noise(STREAM, share.round, share.height).like(like)
         return total
 
@@ -224,15 +224,16 @@ class Tree(Matrix):
         return squares(rounds, times, spacing)
 
 
-def parts(round: int) -> Iterator[Share]:
+def parts(round_number: int) -> Iterator[Share]:
     """Yield what the estimate of the partial sum after a round has that the one before it has not.
 
     The node that the round completes stands in place of the smaller ones whose intervals it joins.
     """
-    top = (round & -round).bit_length() - 1  # height of the largest node that the round completes
-    yield from _estimate(round, top, 1.0)
+    # The height of the largest node that the round completes.
+    top = (round_number & -round_number).bit_length() - 1
+    yield from _estimate(round_number, top, 1.0)
     for height in range(top):
-        yield from _estimate(round - 2**height, height, -1.0)
+        yield from _estimate(round_number - 2**height, height, -1.0)
 
 
 def _estimate(end: int, height: int, weight: float) -> Iterator[Share]:

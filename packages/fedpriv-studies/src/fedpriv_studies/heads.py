@@ -178,8 +178,8 @@ class OnScattering(Model):
         if self.statistics:
             normalise(self.statistics, train, test, streams.noise("statistics"))
 
-    def facts(self, round: int) -> Facts:
-        return facts(self.statistics, round) if self.statistics else {}
+    def facts(self, round_number: int) -> Facts:
+        return facts(self.statistics, round_number) if self.statistics else {}
 
     def refuses(self, run: Run) -> str:
         where, clients = "model.statistics_noise: found some", run.partition.clients

@@ -24,14 +24,14 @@ class Spaced(OfSize):
     def draw(self, population: int, rng: np.random.Generator) -> np.ndarray:
         return self.turn(rng.permutation(population), 1)
 
-    def members(self, population: int, streams: Streams, round: int) -> np.ndarray:
-        return self.turn(streams.numpy("order").permutation(population), round)
+    def members(self, population: int, streams: Streams, round_number: int) -> np.ndarray:
+        return self.turn(streams.numpy("order").permutation(population), round_number)
 
-    def turn(self, order: np.ndarray, round: int) -> np.ndarray:
+    def turn(self, order: np.ndarray, round_number: int) -> np.ndarray:
         """Return the ids, ascending, of those in this `order` `[N]` whose turn it is in round 1, 2, ..."""
         if few := self.too_many(len(order)):
             raise BadInput(few)
-        first = (round - 1) * self.size
+        first = (round_number - 1) * self.size
         return np.sort(order[np.arange(first, first + self.size) % len(order)])
 
     def facts(self, population: int, rounds: int) -> Facts:

@@ -38,9 +38,9 @@ CHUNK = 1000  # examples at once, so that float32 copies stay small
 EPSILON = 1e-5  # of the variance, as in a batch normalisation
 
 
-def facts(statistics: Statistics, round: int) -> Facts:
+def facts(statistics: Statistics, round_number: int) -> Facts:
     """Facts of `round` for the trace: both releases come before the first one."""
-    releases = 2 if round == 1 else 0
+    releases = 2 if round_number == 1 else 0
     return {"statistics_releases": releases, "statistics_noise_multiplier": statistics.noise_multiplier}
 
 

@@ -78,11 +78,11 @@ def statement(site: Site, delta: float) -> Statement:
     mechanism, rows, played = site.mechanism, [], None
     memory = mechanism.scheme.memory(site.dimension)
     streams = Streams(0, "dry run that is accounted")
-    for round in range(1, mechanism.plan.rounds + 1):
-        ids = site.draw(round, streams)
-        played = site.play(torch.zeros(len(ids), site.dimension), ids, round, memory, streams)
+    for round_number in range(1, mechanism.plan.rounds + 1):
+        ids = site.draw(round_number, streams)
+        played = site.play(torch.zeros(len(ids), site.dimension), ids, round_number, memory, streams)
         memory = played.memory
-        rows.append(site.row(played.facts, round, len(ids)))
+        rows.append(site.row(played.facts, round_number, len(ids)))
     assert played
     trace = checked_trace(pd.DataFrame(rows))
     units = {"instance": ["instance"], "client": ["client"]}.get(mechanism.scheme.unit, ["client", "none"])

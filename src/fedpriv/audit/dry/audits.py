@@ -117,7 +117,7 @@ def transcripts(mechanism: AttackedMechanism, stated: Statement, least: int, see
             runs.append(dry_run(site, stated, Streams(seed, f"dry run {time}"), looking))
             report({"run": time + 1})
     others = Streams(seed, "dry run of others")
-    again = [attendance(site, site.draw(round, others)) for round in range(1, rounds + 1)]
+    again = [attendance(site, site.draw(round_number, others)) for round_number in range(1, rounds + 1)]
     return Transcripts(site, runs, *probed(site, stated, first), np.array([again]))
 
 
@@ -133,17 +133,17 @@ def dry_run(site: Site, stated: Statement, streams: Streams, watch: kept.Watch |
     memory = mechanism.scheme.memory(site.dimension)
     facts = site.play(torch.zeros(1, site.dimension), np.zeros(1, int), 1, memory, streams).facts
     sights, came, looks, stated_of_kept = [], [], [], []
-    for round in range(1, mechanism.plan.rounds + 1):
-        ids = site.draw(round, streams)
+    for round_number in range(1, mechanism.plan.rounds + 1):
+        ids = site.draw(round_number, streams)
         came.append(attendance(site, ids))
         if watch:
-            looks.append(watch.look(round, memory, streams))
+            looks.append(watch.look(round_number, memory, streams))
         ids = np.arange(site.population) if stated.always else ids
         norm = 1.0  # of a bit; else far more than the bound of the round before
         if stated.attack != "bit":
             norm = LOUD * declared_bound(facts, stated.attack, site.of_examples)
             norm *= site.expected if site.of_examples else 1.0
-        played = site.play(rows[ids] * norm, ids, round, memory, streams)
+        played = site.play(rows[ids] * norm, ids, round_number, memory, streams)
         memory, facts = played.memory, played.facts
         sights.append(attack.see(site, ids, played, rng))
         stated_of_kept.append(facts[kept.STATED])
@@ -184,11 +184,11 @@ def probed(site: Site, stated: Statement, streams: Streams) -> tuple[dict[str, s
     What is kept until then is that of a run in which a client is silent.
     """
     memory, faults, totals = site.mechanism.scheme.memory(site.dimension), dict[str, str](), []
-    for round in range(1, site.mechanism.plan.rounds + 1):
-        silent = site.play(torch.zeros(1, site.dimension), np.zeros(1, int), round, memory, streams)
-        rows = hostile(site, stated, silent.facts, streams, round)
-        played = site.play(rows, np.arange(len(rows)), round, memory, streams)
-        faults = faults_of(ProbedRound(site, stated, round, memory, streams, rows, played)) | faults
+    for round_number in range(1, site.mechanism.plan.rounds + 1):
+        silent = site.play(torch.zeros(1, site.dimension), np.zeros(1, int), round_number, memory, streams)
+        rows = hostile(site, stated, silent.facts, streams, round_number)
+        played = site.play(rows, np.arange(len(rows)), round_number, memory, streams)
+        faults = faults_of(ProbedRound(site, stated, round_number, memory, streams, rows, played)) | faults
         totals.append(played.total.numpy() / (declared_std(played.facts, len(played.clean)) or 1.0))
         memory = silent.memory
     return faults, np.array(totals)

@@ -54,7 +54,7 @@ class Watch:
         self.site, self.stated = site, stated
         self.client: int | None = None  # among the hostile ones; None: none has moved anything yet
 
-    def look(self, round: int, memory: Memory, streams: Streams) -> tuple[np.ndarray, np.ndarray]:
+    def look(self, round_number: int, memory: Memory, streams: Streams) -> tuple[np.ndarray, np.ndarray]:
         """Return what a client moves each kept number by `[K]`, and its noise in clients `[K]`.
 
         NaN where that is not seen.
@@ -64,10 +64,10 @@ class Watch:
 
         def play(run: int, *clients: torch.Tensor) -> Round:
             rows = torch.stack([nobody, *clients])
-            return self.site.play(rows, np.arange(len(rows)), round, memory, runs[run])
+            return self.site.play(rows, np.arange(len(rows)), round_number, memory, runs[run])
 
         silent = play(0)
-        clients = hostile(self.site, self.stated, silent.facts, streams, round)
+        clients = hostile(self.site, self.stated, silent.facts, streams, round_number)
         here, there = flat(silent.remembered), flat(play(1).remembered)
         with np.errstate(divide="ignore", invalid="ignore"):
             if self.client is None:
@@ -95,13 +95,13 @@ def suspicions(
     """
     unstated = np.argwhere((moved != 0) & np.isinf(stated)[..., None])
     if len(unstated):
-        _, round, place = unstated[0]
+        _, round_number, place = unstated[0]
         yield (
             "stated",
             Suspicion(
                 0.0,
-                f"{names[place]}, which is kept after round {round + 1}, moves with a client and no fact "
-                "states its noise; what follows from the noisy sum alone belongs in postprocess",
+                f"{names[place]}, which is kept after round {round_number + 1}, moves with a client and no "
+                "fact states its noise; what follows from the noisy sum alone belongs in postprocess",
             ),
         )
     seen = np.isfinite(noise) & np.isfinite(stated)[..., None]

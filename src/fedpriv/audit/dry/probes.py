@@ -238,9 +238,9 @@ PROBES: dict[str, Callable[[ProbedRound], str]] = {
 OF_BITS = ("repeatable", "run", "release")  # nothing bounds a bit, or needs to
 
 
-def hostile(site: Site, stated: Statement, facts: Facts, streams: Streams, round: int) -> torch.Tensor:
+def hostile(site: Site, stated: Statement, facts: Facts, streams: Streams, round_number: int) -> torch.Tensor:
     """Return hostile uploads `[n, d]` for the bound that facts of a round declare; of bits random ones."""
-    rng = streams.numpy("hostile", round)
+    rng = streams.numpy("hostile", round_number)
     if stated.attack == "bit":
         signs = rng.choice(np.array([-1, 1], dtype=np.float32), (site.population, site.dimension))
         return torch.from_numpy(signs)

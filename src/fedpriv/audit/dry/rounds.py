@@ -168,15 +168,15 @@ class Site(NamedTuple):
         gradient = self.mechanism.scheme.gradient(FedSGD.model_construct(batch_size=batch))
         return gradient._replace(samples=0) if gradient else None
 
-    def draw(self, round: int, streams: Streams) -> np.ndarray:
+    def draw(self, round_number: int, streams: Streams) -> np.ndarray:
         """Ids of those who take part: of clients, or of the examples of a batch."""
-        return self.mechanism.law.members(self.population, streams, round)
+        return self.mechanism.law.members(self.population, streams, round_number)
 
     def play(
         self,
         rows: torch.Tensor,
         ids: np.ndarray,
-        round: int,
+        round_number: int,
         memory: Memory,
         streams: Streams,
         given: Round | None = None,
@@ -185,7 +185,7 @@ class Site(NamedTuple):
 
         What follows from the release is that of the release of the `given` round, if there is one.
         """
-        context = self.context(len(rows), round, memory, streams)
+        context = self.context(len(rows), round_number, memory, streams)
         heard = Overheard(self.mechanism.scheme, given, self.of_uploads)
         mean, bounded, kept, facts = self.exchanged(cast(Scheme, heard), rows, ids, context)
         step, after, processed = heard.postprocess(mean.clone(), context._replace(memory=copied(kept)))
@@ -200,11 +200,11 @@ class Site(NamedTuple):
             rows, clean.updates, heard.received, heard.mean, total, heard.remembered, made, after, facts
         )
 
-    def context(self, size: int, round: int, memory: Memory, streams: Streams) -> RoundContext:
+    def context(self, size: int, round_number: int, memory: Memory, streams: Streams) -> RoundContext:
         """Context of a round of so many rows; examples are those of one client."""
         single, population = self.of_examples, self.population
         return RoundContext(
-            number=round,
+            number=round_number,
             rounds=self.mechanism.plan.rounds,
             population=1 if single else population,
             expected=1.0 if single else self.expected,
@@ -232,13 +232,13 @@ class Site(NamedTuple):
         )
         return mean, bounded, memory, NO_FACTS | of_gradients | facts
 
-    def row(self, facts: Facts, round: int, size: int) -> dict[str, Any]:
+    def row(self, facts: Facts, round_number: int, size: int) -> dict[str, Any]:
         """Return the round's row of a trace: what the loop writes down of it, and the facts."""
         population, law = (1, Full()) if self.of_examples else (self.population, self.mechanism.law)
         return {
             **law.facts(population, self.mechanism.plan.rounds),
             **facts,
-            "round": round,
+            "round": round_number,
             "scheme": self.mechanism.scheme.name,
             "mechanism": self.mechanism.scheme.mechanism,
             "unit": self.mechanism.scheme.unit,

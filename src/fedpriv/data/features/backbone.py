@@ -61,7 +61,7 @@ class Block(nn.Sequential):
         super().__init__(*wider, *each, *convolution_block(inside, after))
         self.added = stride == 1 and before == after
 
-    def forward(self, input: torch.Tensor) -> torch.Tensor:
+    def forward(self, input: torch.Tensor) -> torch.Tensor:  # noqa: A002  (as torch calls it)
         narrow = super().forward(input)
         return input + narrow if self.added else narrow
 

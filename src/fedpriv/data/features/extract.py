@@ -139,11 +139,11 @@ def augment_image(image: torch.Tensor, side: int, rng: np.random.Generator) -> t
     return F.adjust_brightness(image, brightness)
 
 
-def augmented_copy(image: torch.Tensor, id: str, number: int, side: int, streams: Streams) -> torch.Tensor:
-    """Return copy `number` of the image `id`, uint8 [3, side, side]; copy 0 is the plain image."""
+def augmented_copy(image: torch.Tensor, name: str, number: int, side: int, streams: Streams) -> torch.Tensor:
+    """Return copy `number` of the image `name`, uint8 [3, side, side]; copy 0 is the plain image."""
     if number == 0:
         return squared(image, side)
-    return augment_image(image, side, streams.numpy(f"augment {id}", number))
+    return augment_image(image, side, streams.numpy(f"augment {name}", number))
 
 
 BATCH = 16  # copies in one forward pass; measured: larger ones are no faster on a CPU, and need more memory
