@@ -59,6 +59,10 @@ class Accountant:
         """Return ε at δ after every round of a view, one curve for each way of counting."""
         return loaded(self.curves)(view, delta)
 
+    def plans_of(self, mechanism: str) -> bool:
+        """Return True if its plans are of this mechanism, the first of those that it counts."""
+        return bool(self.plan) and self.mechanisms[0] == mechanism
+
     def planned(self, **plan: Any) -> float:
         """Return ε of a plan."""
         assert self.plan

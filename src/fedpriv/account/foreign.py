@@ -12,11 +12,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 import pandas as pd
 
+from fedpriv.account.releases import Release
 from fedpriv.errors import BadInput, short_repr
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def read_plain_trace(path: Path) -> pd.DataFrame:
         raise BadInput(f"{path}: found an unreadable file ({reason}), allowed: {ALLOWED_FILE}") from None
 
 
-Unit = Literal["client", "instance"]
+Protected = Literal["client", "instance"]
 # A client moves a count that is centred, as adaptive clipping has it, by this.
 HALF = 0.5
 # Assumptions that nobody vouches for who does not say so.
@@ -56,7 +57,7 @@ OF_GAUSSIANS = "Gaussian noise, alone, composed, Poisson-sampled or sampled with
 
 def from_opacus(
     history: Iterable[tuple[float, float, int]] | Mapping[str, Any],
-    unit: Unit = "instance",
+    unit: Protected = "instance",
     *,
     clipping: Clipping | None = None,
     poisson_sampling: bool | None = None,
@@ -235,15 +236,7 @@ def _adaptive(total: float, clients: float, count_std: float | None, adaptive: b
     }
 
 
-class _Release(NamedTuple):
-    law: str
-    sampling_rate: float
-    population: int
-    cohort_size: int
-    noise_multiplier: float
-
-
-def from_dp_event(event: DpEvent, unit: Unit = "client") -> pd.DataFrame:
+def from_dp_event(event: DpEvent, unit: Protected = "client") -> pd.DataFrame:
     """Return the trace of an event of dp-accounting; one that is not made of Gaussians is BadInput.
 
     Such events are also what jax_privacy's accounting makes. The multiplier of a sample without replacement
@@ -257,14 +250,25 @@ def from_dp_event(event: DpEvent, unit: Unit = "client") -> pd.DataFrame:
             f"event: found cohorts of {' and '.join(sorted(laws))}, allowed: without replacement alone"
         )
     law = laws.pop() if len(laws) == 1 else "poisson"  # who is always there comes with probability 1
-    rows = [{"unit": unit, **part._asdict(), "sampling_law": law, "releases": count} for part, count in parts]
+    rows = [
+        {
+            "unit": unit,
+            "sampling_rate": part.sampling_rate,
+            "population": part.population,
+            "cohort_size": part.sample,
+            "noise_multiplier": part.noise_multiplier,
+            "sampling_law": law,
+            "releases": count,
+        }
+        for part, count in parts
+    ]
     if not rows:
         raise BadInput(f"event: found {short_repr(event)}, which releases nothing, allowed: {OF_GAUSSIANS}")
     others = [] if law == "fixed" else ["population", "cohort_size"]
-    return pd.DataFrame(rows).drop(columns=["law", *others])
+    return pd.DataFrame(rows).drop(columns=others)
 
 
-def _releases(event: Any, times: int) -> Iterator[tuple[_Release, int]]:
+def _releases(event: Any, times: int) -> Iterator[tuple[Release, int]]:
     """Yield what an event releases, and how often."""
     import dp_accounting as dp
 
@@ -276,12 +280,12 @@ def _releases(event: Any, times: int) -> Iterator[tuple[_Release, int]]:
     elif isinstance(event, dp.SelfComposedDpEvent):
         yield from _releases(event.event, times * event.count)
     elif isinstance(event, dp.PoissonSampledDpEvent):
-        yield _Release("poisson", event.sampling_probability, 0, 0, _multiplier(event.event)), times
+        yield Release("poisson", 0, 0, event.sampling_probability, _multiplier(event.event)), times
     elif isinstance(event, dp.SampledWithoutReplacementDpEvent):
         all_, some = event.source_dataset_size, event.sample_size
-        yield _Release("fixed", some / all_, all_, some, 2 * _multiplier(event.event)), times
+        yield Release("fixed", all_, some, some / all_, 2 * _multiplier(event.event)), times
     else:
-        yield _Release("full", 1.0, 0, 0, _multiplier(event)), times
+        yield Release("full", 0, 0, 1.0, _multiplier(event)), times
 
 
 def _multiplier(event: Any) -> float:

@@ -189,7 +189,7 @@ def planners(mechanism: str | None = None, settings: Iterable[str] = ()) -> tupl
         name
         for name, accountant in ACCOUNTANTS.items()
         if accountant.plan
-        and (mechanism is None or accountant.mechanisms[0] == mechanism)
+        and (mechanism is None or accountant.plans_of(mechanism))
         and (not settings or {*settings} <= {*accountant.settings})
     )
 

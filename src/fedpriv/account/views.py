@@ -344,21 +344,26 @@ def client_views(
 
 def views(trace: Trace, distances: Mapping[str, np.ndarray]) -> list[View]:
     """Return every view of a checked trace and its checked distances, clients before instances."""
-    unit = trace["unit"][0]
-    noisy = bool((trace["upload_noise_std"] > 0).any())
-    bare: list[View] = []
-    if local_noise_counts(trace):
-        bare += [*secure_sum_views(trace, distances), *upload_views(trace, distances)]
-    elif not answers_at_random(trace):
-        protected = noise_by_the_holder(trace) or (unit != "instance" and not (unit == "none" and noisy))
-        bare += server_views(trace, distances) if protected else []
-        bare += upload_views(trace, {}) if noisy else []  # how far apart uploads are was not measured
-    if unit in ("instance", "both") and not noise_by_the_holder(trace):
+    bare = _views_of_clients(trace, distances)
+    if trace["unit"][0] in ("instance", "both") and not noise_by_the_holder(trace):
         bare += [example_views(trace, distances, "sequential"), example_views(trace, distances, "parallel")]
     mechanism = _mechanism(trace)
     facts = {name: trace[name] for name in own_columns(mechanism) if name in trace}
     noised = [statistics_released(view, trace)._replace(mechanism=mechanism, facts=facts) for view in bare]
     return [*noised, *answer_views(trace)]
+
+
+def _views_of_clients(trace: Trace, distances: Mapping[str, np.ndarray]) -> list[View]:
+    """Return the views of whole parts of a sum: behind the server's noise, or that of clients."""
+    if local_noise_counts(trace):
+        return [*secure_sum_views(trace, distances), *upload_views(trace, distances)]
+    if answers_at_random(trace):
+        return []
+    unit, noisy = trace["unit"][0], bool((trace["upload_noise_std"] > 0).any())
+    protected = noise_by_the_holder(trace) or (unit != "instance" and not (unit == "none" and noisy))
+    of_server = server_views(trace, distances) if protected else []
+    # How far apart uploads are was not measured.
+    return [*of_server, *(upload_views(trace, {}) if noisy else [])]
 
 
 def answer_views(trace: Trace) -> Iterator[View]:

@@ -36,20 +36,15 @@ def account_run(
         raise BadInput(f"There is no run in '{directory}'.")
     there = directory / "ledger.parquet"
     stated = ledger_deltas(there)
-    options = {"delta": delta, "instance_delta": instance_delta}
-    overrides = {name: value for name, value in options.items() if value is not None}
+    overrides = given(delta, instance_delta)
     for name, value in overrides.items():
         if value != (before := stated.get(name, value)) and 0 < value < 1:
             raise BadInput(
                 f"{name}: found {value:g}, allowed: {before:g}, at which {there} counts; or remove that file"
             )
-    known: dict[str, Any] = counted_at(directory, configs) | stated | overrides
+    known = counted_at(directory, configs) | stated | overrides
     unsaid = [name for name in UNITS if name not in known]
-    if len(unsaid) == len(UNITS):
-        raise nobody_says("delta", directory, configs)
-    # One that nobody says is no row's: where it would be, nothing is written.
-    either = next(known[name] for name in UNITS if name in known)
-    deltas = Deltas.model_construct(**dict.fromkeys(UNITS, either) | known)  # which the ledger checks
+    deltas = deltas_of(known, directory, configs)
     with progress("accounting", 0, 1, "run"):
         frame = count_run(directory, deltas)
     for name in unsaid:
@@ -82,22 +77,39 @@ def account_together(
     with ExitStack() as stack:
         runs = [RunDir(stack.enter_context(run_directory(path))) for path in paths]
         _check_same_data(paths, [run.summary for run in runs])
-        options = {"delta": delta, "instance_delta": instance_delta}
-        overrides = {name: value for name, value in options.items() if value is not None}
-        known = [counted_at(run.path, configs) | overrides for run in runs]
-        for name, unit in UNITS.items():
-            if len(values := {at[name] for at in known if name in at}) > 1:
-                each = " and ".join(f"{value:g}" for value in sorted(values))
-                option = f"--{name.replace('_', '-')}"
-                raise BadInput(f"{option}: found {each} for {unit}, allowed in runs together: one; give it")
-        merged: dict[str, Any] = {name: value for at in known for name, value in at.items()}
-        if not merged:
-            raise nobody_says("delta", runs[0].path, configs)
-        deltas = Deltas.model_construct(**dict.fromkeys(UNITS, next(iter(merged.values()))) | merged)
+        known = [counted_at(run.path, configs) | given(delta, instance_delta) for run in runs]
+        _check_same_deltas(known)
+        deltas = deltas_of({name: value for at in known for name, value in at.items()}, paths[0], configs)
         traces = [run_trace(run) for run in runs]
         if _draw_alike([run.summary for run in runs]):
             traces = [trace.assign(violation=SAME_NOISE) for trace in traces]
         return statements(ledger_together(traces, deltas), units_of(traces[0]))
+
+
+def given(delta: float | None, instance_delta: float | None) -> dict[str, float]:
+    """Return the δ of options, those that are given."""
+    options = {"delta": delta, "instance_delta": instance_delta}
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def deltas_of(known: dict[str, Any], directory: Path, configs: Path) -> Deltas:
+    """Return the δ of each unit, which the ledger checks; BadInput where nobody says any.
+
+    One that nobody says is no row's: where it would be, nothing is written.
+    """
+    if not known:
+        raise nobody_says("delta", directory, configs)
+    either = next(known[name] for name in UNITS if name in known)
+    return Deltas.model_construct(**dict.fromkeys(UNITS, either) | known)
+
+
+def _check_same_deltas(known: Sequence[dict[str, float]]) -> None:
+    """Raise BadInput naming a unit whose δ is not the same in all runs."""
+    for name, unit in UNITS.items():
+        if len(values := {at[name] for at in known if name in at}) > 1:
+            each = " and ".join(f"{value:g}" for value in sorted(values))
+            option = f"--{name.replace('_', '-')}"
+            raise BadInput(f"{option}: found {each} for {unit}, allowed in runs together: one; give it")
 
 
 def _check_same_data(paths: Sequence[Path], summaries: Sequence[dict[str, Any]]) -> None:

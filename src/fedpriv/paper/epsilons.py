@@ -49,15 +49,21 @@ def words_of(accountant: Accountant) -> dict[str, tuple[str, ...]]:
     return {column: there for column, there in words.items() if there}
 
 
+def _completed_by(field: str) -> WithJsonSchema:
+    """Return the words of our accountants, for editors; those of packages are known when they are loaded."""
+    words = (word for accountant in ACCOUNTANTS.own.values() for word in getattr(accountant, field))
+    return WithJsonSchema({"enum": ["", *dict.fromkeys(words)], "type": "string"})
+
+
 class EpsilonSelector(Frozen):
     """The columns that tell one ε of a ledger from another; its unit, relation and δ come with the ledger."""
 
     accountant: AccountantName
-    composition: str = ""
+    composition: Annotated[str, _completed_by("compositions")] = ""
     """Of rounds; of an estimate."""
-    distance: str = ""
+    distance: Annotated[str, _completed_by("distances")] = ""
     """What an estimate measures."""
-    sensitivity: str = ""
+    sensitivity: Annotated[str, _completed_by("sensitivities")] = ""
     """Of the sum to one client or example, or what of an upload is counted; C unless said."""
     accounting: Accounting = ""
     """empty: of noise that the server adds."""

@@ -8,9 +8,12 @@ DEVIATION: the authors' code stops after the round that crossed the bound; here 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
-from fedpriv.frozen import Delta, Frozen, Positive, unless
+from pydantic import AfterValidator, WithJsonSchema
+
+from fedpriv.account.accountants import ACCOUNTANTS
+from fedpriv.frozen import Delta, Frozen, Positive, choice_error, unless
 from fedpriv.mechanisms.clipping import Bounded, clip, norms_of, raise_to
 from fedpriv.mechanisms.gaussian import Denominator, gaussian_mean
 from fedpriv.schemes.base import RoundContext, Scheme
@@ -22,6 +25,19 @@ if TYPE_CHECKING:
     from fedpriv.mechanisms.sampling import CohortLaw
 
 
+# Of our accountants those that plan independent noise.
+OUR_PLANNERS = [name for name, accountant in ACCOUNTANTS.own.items() if accountant.plans_of("gaussian")]
+
+
+def _of_plans(name: str) -> str:
+    if name not in ACCOUNTANTS or not ACCOUNTANTS[name].plans_of("gaussian"):
+        raise choice_error("accountant", [name], ", ".join(OUR_PLANNERS))
+    return name
+
+
+Planner = Annotated[str, AfterValidator(_of_plans), WithJsonSchema({"enum": OUR_PLANNERS, "type": "string"})]
+
+
 class RoundBudget(Frozen):
     """The (ε, δ) that no round may exceed, as `accountant` counts it."""
 
@@ -29,7 +45,7 @@ class RoundBudget(Frozen):
     """Training stops before the round that would exceed it."""
     delta: Delta
     """At which ε is counted."""
-    accountant: Literal["moments", "rdp", "pld"] = "moments"
+    accountant: Planner = "moments"
     """Who counts."""
 
 
