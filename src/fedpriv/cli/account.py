@@ -5,7 +5,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from fedpriv.account.ledgers import statements, units_of
+from fedpriv.account.ledgers import LEDGER, statements, units_of
 from fedpriv.account.runs import count_run, run_trace, write_ledger
 from fedpriv.account.statement import PrivacyStatement
 from fedpriv.cli.options import CONFIGS
@@ -14,7 +14,7 @@ from fedpriv.errors import BadInput
 from fedpriv.frozen import Deltas, parse
 from fedpriv.progress import print_stderr, progress
 from fedpriv.store import parquet
-from fedpriv.store.rundir import RunDir
+from fedpriv.store.rundir import RunDir, run_directory
 
 UNITS = {"delta": "clients", "instance_delta": "instances"}  # whose δ it is
 UNWRITABLE = (errno.EACCES, errno.EPERM, errno.EROFS)
@@ -45,9 +45,7 @@ def account_run(
     unsaid = [name for name in UNITS if name not in known]
     if len(unsaid) == len(UNITS):
         raise nobody_says("delta", directory, configs)
-    # One that nobody says is no row's: where it would be, nothing is written.
-    either = next(known[name] for name in UNITS if name in known)
-    deltas = Deltas.model_construct(**dict.fromkeys(UNITS, either) | known)  # which the ledger checks
+    deltas = deltas_of(known)
     with progress("accounting", 0, 1, "run"):
         frame = count_run(directory, deltas)
     for name in unsaid:
@@ -60,6 +58,30 @@ def account_run(
             raise
         print_stderr(f"{there}: cannot be written ({error.strerror}), so that it is only printed")
     return statements(frame, units_of(run_trace(RunDir(directory))))
+
+
+def deltas_of(known: dict[str, Any]) -> Deltas:
+    """Return the δ at which a run is counted, by what is known of them, which the ledger checks.
+
+    One that nobody says is no row's: where it would be, nothing is written.
+    """
+    either = next(known[name] for name in UNITS if name in known)
+    return Deltas.model_construct(**dict.fromkeys(UNITS, either) | known)
+
+
+def spent_by_run(path: Path, configs: Path = CONFIGS) -> list[PrivacyStatement]:
+    """Return every statement after the last round of a run directory or a stored run, and write nothing.
+
+    A ledger that is there is read. A run of which nobody says a δ has no statement.
+    """
+    with run_directory(path) as directory:
+        if (directory / "ledger.parquet").exists():
+            return statements(RunDir(directory).ledger(LEDGER))
+        known = counted_at(directory, configs)
+        if not known:
+            return []
+        with progress("accounting", 0, 1, "run"):
+            return statements(count_run(directory, deltas_of(known)))
 
 
 def nobody_says(name: str, directory: Path, configs: Path) -> BadInput:
