@@ -11,6 +11,7 @@ import pytest
 from support.tiny import RUN, contents, patch
 
 from fedpriv import doctor
+from fedpriv.cli import compare
 
 
 def test_a_run_is_trained_once_and_then_found(fedpriv, here):
@@ -258,6 +259,16 @@ def test_two_tables_are_compared_cell_by_cell_and_what_is_no_result_is_refused(f
     assert code == 0 and cells and all(one["difference"]["mean"] == 0 for one in cells)
     assert not any(one["at_unequal_epsilon"] for one in cells)
     assert "No result 'nowhere'." in refused("compare", "results/tiny/tiny", "nowhere")
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "unequal"),
+    [(1.0, 1.05, False), (1.06, 1.0, True), (1.0, None, True), (np.inf, np.inf, False), (np.inf, 9.0, True)],
+)
+def test_two_epsilons_are_unequal_where_they_differ_by_more_than_a_twentieth(first, second, unequal):
+    sides = {"A": first, "B": second}
+    both = {side: None if epsilon is None else {"epsilon": epsilon} for side, epsilon in sides.items()}
+    assert compare.unequal(both) is unequal
 
 
 def test_of_two_stored_results_of_a_seed_that_of_the_same_settings_is_compared(fedpriv, refused):

@@ -14,7 +14,7 @@ import pytest
 from PIL import Image
 from support import made_page
 
-from fedpriv.cli.compare import published_tables
+from fedpriv.cli.compare import with_published
 from fedpriv.cli.table import Table
 from fedpriv.config.jobs import figure_names, report_files
 from fedpriv.config.plan import load_preset
@@ -98,7 +98,8 @@ def test_every_claim_says_what_was_tested_and_measured(text, results):
 
 def test_page_and_terminal_say_the_same_verdicts(text, results):
     for name in ("small", "wide"):
-        blocks = [one for one in published_tables(results / name) if isinstance(one, Table)]
+        parts = with_published(str(results / name), results)[1]
+        blocks = [one for one in parts if isinstance(one, Table)]
         claims = [one for one in blocks if "claims of" in one.title]
         if name == "small":
             told = [(one["verdict"], one["claim"]) for block in claims for one in block.lines]

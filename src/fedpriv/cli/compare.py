@@ -5,6 +5,7 @@ Two accuracies say nothing of each other where they cost unequal ε: whatever is
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -15,9 +16,11 @@ from fedpriv.cli import complete
 from fedpriv.cli.options import REFERENCE, AsJson, Reference, print_result
 from fedpriv.cli.results import (
     OURS,
+    Published,
     claim_lines,
     meaning_text,
     outcome_texts,
+    outcomes,
     papers_in,
     published_cells,
     results_of,
@@ -66,6 +69,7 @@ def compare(
 
 
 Shown = tuple[dict[str, Any], list[Table | str]]  # the facts, and how people read them
+Line = Mapping[str, Any]
 
 
 # Published beside reproduced
@@ -74,27 +78,28 @@ Shown = tuple[dict[str, Any], list[Table | str]]  # the facts, and how people re
 def with_published(word: str, reference: Path) -> Shown:
     """Return what was reproduced beside what is published, of a paper or of all in a folder; counts last."""
     folder = Path(word) if Path(word).is_dir() else results_of(word, reference)
-    papers = papers_in(folder)
-    facts = {
-        paper.name: {
-            "accuracies": [cell for _, cells in published_cells(paper) for cell in cells],
-            "claims": claim_lines(paper),
-        }
-        for paper in papers
-    }
-    parts = [part for paper in papers for part in published_tables(paper)]
-    counts = [text for paper in papers for text in outcome_texts(paper)]
-    return facts[folder.name] if papers == [folder] else facts, [*parts, *counts]
-
-
-def published_tables(paper: Path) -> list[Table | str]:
-    """Return a block for every table of accuracies, and the verdicts on the paper's claims and on ours."""
+    facts: dict[str, Any] = {}
     parts: list[Table | str] = []
-    for texts, cells in published_cells(paper):
+    counts: list[str] = []
+    for paper in papers_in(folder):
+        published, claims = published_cells(paper), claim_lines(paper)
+        cells = [cell for _, cells in published for cell in cells]
+        facts[paper.name] = {"accuracies": cells, "claims": claims}
+        parts += [*published_tables(published), *claim_tables(paper.name, claims)]
+        counts += outcome_texts(paper.name, outcomes(paper, published))
+    return facts[folder.name] if (folder / "claims.csv").exists() else facts, [*parts, *counts]
+
+
+def published_tables(published: Published) -> Iterator[Table | str]:
+    """Yield a block for every table of accuracies."""
+    for texts, cells in published:
         lines = [published_line(texts["blocks"][0]["columns"][0], cell) for cell in cells if cell["printed"]]
         name = cells[0]["table"] + ("" if texts["main"] else " (ours: not counted)")
-        parts += [Table(f"{name}: {texts['title']}", lines, once=False), ""] if lines else []
-    claims = claim_lines(paper)
+        yield from [Table(f"{name}: {texts['title']}", lines, once=False), ""] if lines else []
+
+
+def claim_tables(paper: str, claims: Sequence[Line]) -> Iterator[Table | str]:
+    """Yield the verdicts on the claims of a paper, and on ours."""
     for whose, ours in (("the paper", False), ("ours", True)):
         lines = [
             {
@@ -105,8 +110,7 @@ def published_tables(paper: Path) -> list[Table | str]:
             for claim in claims
             if (claim["place"] == OURS) is ours
         ]
-        parts += [Table(f"{paper.name}: claims of {whose}", lines, once=False), ""] if lines else []
-    return parts
+        yield from [Table(f"{paper}: claims of {whose}", lines, once=False), ""] if lines else []
 
 
 def published_line(rows: str, cell: Mapping[str, Any]) -> dict[str, str]:
@@ -119,7 +123,6 @@ def published_line(rows: str, cell: Mapping[str, Any]) -> dict[str, str]:
 # Two results
 
 Cell = tuple[str, ...]  # table, row and column; empty: a run
-Line = Mapping[str, Any]
 
 
 class Result(NamedTuple):
@@ -182,7 +185,8 @@ def result_of_runs(path: Path, like: Mapping[str, str] | None) -> Result:
     if not runs:
         raise BadInput(f"'{path}' holds no result. One is {KINDS}.")
     runs = [(run, facts) for run, facts in runs if flatten(facts["config"]) == like] or runs
-    accuracies = {facts["seed"]: facts["test_accuracy"] for _, facts in runs}
+    measured = {facts["seed"]: facts["test_accuracy"] for _, facts in runs}
+    accuracies = {seed: math.nan if value is None else value for seed, value in measured.items()}  # diverged
     if len(accuracies) < len(runs):
         raise BadInput(f"'{path}' holds two results of a seed. Name a file instead of the folder.")
     settings = flatten(runs[0][1]["config"])

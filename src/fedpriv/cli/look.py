@@ -27,6 +27,7 @@ from fedpriv.cli.results import (
     meaning_text,
     outcome_texts,
     outcomes,
+    published_cells,
     read_texts,
     rendered_folders,
     results_of,
@@ -249,8 +250,9 @@ def paper_facts(folder: Path) -> Shown:
         for path in elements(folder)
     ]
     commands = [f"    fedpriv show {folder} TABLE [ROW] [COLUMN]", f"    fedpriv compare {folder}"]
-    facts = {"results": str(folder), "elements": every, "outcomes": outcomes(folder)}
-    return facts, [Table(str(folder), every), *outcome_texts(folder), *commands]
+    counts = outcomes(folder, published_cells(folder))
+    facts = {"results": str(folder), "elements": every, "outcomes": counts}
+    return facts, [Table(str(folder), every), *outcome_texts(folder.name, counts), *commands]
 
 
 def element_facts(path: Path) -> Shown:

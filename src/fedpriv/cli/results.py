@@ -12,7 +12,7 @@ import csv
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -245,35 +245,32 @@ def claim_lines(folder: Path) -> list[dict[str, Any]]:
     return [{name: line[name] for name in (*CLAIM, *COUNTS)} for line in lines]
 
 
-def published_cells(folder: Path) -> Iterator[tuple[dict[str, Any], list[dict[str, Any]]]]:
-    """Yield the texts of every table that has published numbers, and the cells that have one."""
-    for path in sorted((folder / "tables").glob("*.json")):
-        if cells := [cell for cell in table_cells(path) if "published" in cell]:
-            yield read_texts(path), cells
+Published = list[tuple[dict[str, Any], list[dict[str, Any]]]]
 
 
-def outcomes(folder: Path) -> dict[str, dict[str, int]]:
+def published_cells(folder: Path) -> Published:
+    """Return the texts of every table that has published numbers, and the cells that have one."""
+    every = [(path, table_cells(path)) for path in sorted((folder / "tables").glob("*.json"))]
+    printed = [(path, [cell for cell in cells if "published" in cell]) for path, cells in every]
+    return [(read_texts(path), cells) for path, cells in printed if cells]
+
+
+def outcomes(folder: Path, published: Published) -> dict[str, dict[str, int]]:
     """Return how often published numbers, claims of the paper and claims of ours came out how."""
-    lines = [
-        ("published numbers", cell)
-        for texts, cells in published_cells(folder)
-        if texts["main"]
-        for cell in cells
-    ]
+    lines = [("published numbers", cell) for texts, cells in published if texts["main"] for cell in cells]
     if (folder / "claims.csv").exists():
-        claims = claim_lines(folder)
-        lines += [("claims of the paper", claim) for claim in claims if claim["place"] != OURS]
-        lines += [("claims of ours", claim) for claim in claims if claim["place"] == OURS]
+        for claim in claim_lines(folder):
+            lines.append((f"claims of {'ours' if claim['place'] == OURS else 'the paper'}", claim))
     counts: dict[str, Counter[str]] = {}
     for what, line in lines:
         counts.setdefault(what, Counter())[line["verdict"]] += 1
     return {what: dict(verdicts.most_common()) for what, verdicts in counts.items()}
 
 
-def outcome_texts(folder: Path) -> list[str]:
-    """Return how published numbers and claims came out, a sentence each."""
+def outcome_texts(paper: str, outcomes: Mapping[str, Mapping[str, int]]) -> list[str]:
+    """Return how the published numbers and the claims of a paper came out, a sentence each."""
     return [
-        f"{folder.name}: {sum(counts.values())} {what}: "
+        f"{paper}: {sum(counts.values())} {what}: "
         + ", ".join(f"{many} {verdict}" for verdict, many in counts.items())
-        for what, counts in outcomes(folder).items()
+        for what, counts in outcomes.items()
     ]
