@@ -1,6 +1,6 @@
 """What a shell completes: names read off files and folders, so that nothing heavy is imported.
 
-Each function is told the words before, and what has been typed of the next one.
+Each function has the words before, and what has been typed of the next.
 """
 
 from __future__ import annotations

@@ -277,7 +277,9 @@ def row_facts(folder: Path, path: Path, row: str, column: str, configs: Path) ->
     texts = read_texts(path)
     if "blocks" not in texts:
         raise BadInput(f"{path.stem} is a figure, which has no rows.")
-    label, lines, cells = meant(texts, table_cells(path), row, column, f"fedpriv show {folder} {path.stem}")
+    label, lines, cells = row_and_cells(
+        texts, table_cells(path), row, column, f"fedpriv show {folder} {path.stem}"
+    )
     seeds = {cell["heading"]: seeds_of(path, cell) for cell in cells}
     verdicts = {cell["heading"]: cell.get("verdict", "") for cell in cells}
     for line in lines:
@@ -292,7 +294,7 @@ def row_facts(folder: Path, path: Path, row: str, column: str, configs: Path) ->
     return facts, parts
 
 
-def meant(
+def row_and_cells(
     texts: Mapping[str, Any], cells: Lines, row: str, column: str, listing: str
 ) -> tuple[str, list[dict[str, str]], Lines]:
     """Return what the row is called that is meant, its lines, of a column only that one, and their cells."""
@@ -300,12 +302,12 @@ def meant(
     keys = {label.replace(",", ""): label for label in labels} | {
         cell["row"]: cell["label"] for cell in cells
     }
-    label = named("row", row, labels, keys, listing)
+    label = matching_text("row", row, labels, keys, listing)
     lines, cells = row_lines(texts, label), [cell for cell in cells if cell["label"] == label]
     if not column:
         return label, lines, cells
     keys = {cell["column"]: cell["heading"] for cell in cells}
-    heading = named("column", column, [line[""] for line in lines], keys, listing)
+    heading = matching_text("column", column, [line[""] for line in lines], keys, listing)
     return (
         label,
         [line for line in lines if line[""] == heading],
@@ -313,7 +315,7 @@ def meant(
     )
 
 
-def named(what: str, word: str, texts: Collection[str], keys: Mapping[str, str], listing: str) -> str:
+def matching_text(what: str, word: str, texts: Collection[str], keys: Mapping[str, str], listing: str) -> str:
     """Return which of the texts of a table a word means: itself, or the one that has it as a key."""
     known = {key.casefold(): text for key, text in keys.items()}
     return known.get(word.casefold()) or match_name(what, word, texts, listing)
@@ -328,9 +330,9 @@ def rounds_text(seeds: Iterable[Mapping[str, Any]]) -> str:
 def seeds_of(table: Path, cell: Mapping[str, Any]) -> Lines:
     """Return the lines of the seeds of a cell."""
     path = table.with_name(f"{table.stem}_seeds.csv")
-    place = cell["row"], cell["column"]
+    key = cell["row"], cell["column"]
     return (
-        [line for line in seed_lines(path) if (line["row"], line["column"]) == place] if path.exists() else []
+        [line for line in seed_lines(path) if (line["row"], line["column"]) == key] if path.exists() else []
     )
 
 
@@ -383,7 +385,7 @@ def run_facts(config: Path, paper: str, run: str, reference: Path) -> Shown:
         Table(f"{paper}: {run}", [{"key": path, "value": value} for path, value in keys.items()]),
         Table("seeds, at the last round", lines),
         *(["traces", *traces] if traces else []),
-        "A seed is trained, or where it is stored is said, by",
+        "To train a seed, or to learn where it is stored:",
         f"    fedpriv run {config} --paper {paper} --run {run} --seed 0",
     ]
     return {"paper": paper, "run": run, "keys": keys, "seeds": seeds}, parts

@@ -150,10 +150,10 @@ def table_cells(path: Path) -> list[dict[str, Any]]:
     """
     numbers = path.with_suffix(".csv")
     lines = read_lines(numbers, ()) if numbers.exists() else []
-    by_place: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    by_key: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for line in lines if lines and "source" in lines[0] else ():
-        by_place.setdefault((line["row"], line["column"]), []).append(line)
-    cells = [*map(cell_of_lines, by_place.values())]
+        by_key.setdefault((line["row"], line["column"]), []).append(line)
+    cells = [*map(cell_of_lines, by_key.values())]
     if cells:
         add_texts(cells, read_texts(path))
     return cells
