@@ -5,8 +5,7 @@ from pathlib import Path
 from snakemake.utils import min_version
 
 from fedpriv.config.plan import make_plan
-from fedpriv.config.jobs import targets, torn_runs
-from fedpriv.workflow.rules import command, plan_digest, plan_files
+from fedpriv.workflow.rules import command, read_plan, share_settings
 
 min_version("9.19")
 
@@ -26,11 +25,12 @@ wildcard_constraints:
     seed="[0-9]+",
 
 
-plan = make_plan(config, Path("config/papers"), files=workflow.configfiles)
-# With a storage plugin where its local copies are. Jobs are apart then: they share what they declare, and the code.
+# With a storage plugin where its local copies are: jobs share what they declare then, and the code.
 root = Path(workflow.inputfile("results")).parent
-apart = root != Path()
 step = command(config, workflow.configfiles, root)
+plan = make_plan(config, Path("config/papers"), files=workflow.configfiles)
+rows = read_plan(plan, root)  # `fedpriv plan` prints those of the runs
+share_settings(workflow.resource_settings, rows.names)
 
 # The program beside this Python; in a container it is the container's.
 if not workflow.deployment_settings.deployment_method:
@@ -39,7 +39,7 @@ if not workflow.deployment_settings.deployment_method:
 
 rule all:
     input:
-        lambda wildcards: targets(plan) + torn_runs(plan, taken, root),
+        rows.targets,
 
 
 include: "workflow/rules/data.smk"

@@ -10,6 +10,6 @@ status=0
 FEDPRIV_TEST_DEVICE=cuda OMP_NUM_THREADS=1 "$python" -m pytest --quiet --numprocesses 8 packages/fedpriv-engines tests/local \
     tests/models/test_binary.py tests/models/test_module.py tests/models/test_sequences.py tests/models/test_convnet2.py \
     tests/models/test_layers.py tests/mechanisms/test_private_gradient.py tests/data/test_own.py \
-    tests/machine/test_gpus.py || status=$?
+    tests/store/test_gpus.py || status=$?
 "$python" benchmarks/on_gpu.py "$@"
 exit $status

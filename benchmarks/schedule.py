@@ -1,6 +1,7 @@
 """Simulate all trainings of a preset on a cluster, with the times of stored runs and with what goes wrong.
 
 python benchmarks/schedule.py config/paper.yaml --gpus 1 16 100
+python benchmarks/schedule.py config/paper.yaml --gpus 10 --start 8    each run is a process of its own
 
 A node has one GPU and sixteen cores. Jobs are packed, sized and ordered as the workflow does it; each starts
 where there is room, the longest first. A job that asks for a GPU takes `GPU` of the seconds that its stored
@@ -20,8 +21,9 @@ from pathlib import Path
 
 import numpy as np
 
-from fedpriv.config import jobs
+from fedpriv.config.jobs import run_rows, training_jobs
 from fedpriv.config.plan import load_preset
+from fedpriv.config.sizes import INDEX, UNKNOWN, Sizes, read_times
 
 CORES, GPU = 16, 0.1
 PREEMPTED, LOST, DOWN = 10.0, 100.0, 0.5  # hours
@@ -35,22 +37,27 @@ FAULTS = ("preempted", "node lost", "disk full", "out of time", "given up")
 def stored_seconds(sizes, key):
     """Return the seconds of a seed on one core: its own where it is stored, else what is known of its run."""
     known = sizes.took.seconds.get(key.identity, sizes.known(key.paper, key.run))
-    return jobs.UNKNOWN if known is None else known
+    return UNKNOWN if known is None else known
 
 
-def lengths(sizes, job):
-    """Return the hours of each run of a job, and the most that is lost of each when it is killed."""
-    scale = (GPU if sizes.gpu(job.runs) else 1 / sizes.threads) / 3600
-    hours = np.array([stored_seconds(sizes, key) for key in job.runs]) * scale
+def lengths(sizes, job, start=0.0):
+    """Return the hours of each run of a job, and the most that is lost of each when it is killed.
+
+    `start` are the seconds that each run but the first takes to begin, where it is a process of its own.
+    """
+    scale = GPU if job.gpu else 1 / job.threads
+    seconds = np.array([stored_seconds(sizes, key) for key in job.runs]) * scale
+    seconds[1:] += start
+    hours = seconds / 3600
     return hours, hours * [min(KEPT / key.config.rounds, 1) for key in job.runs]
 
 
-def simulate(sizes, batches, nodes, faults, seed=0):
+def simulate(sizes, batches, nodes, faults, seed=0, start=0.0):
     """Return the hours until the last job ends, those that jobs held, and how often each thing went wrong."""
     rng = np.random.default_rng(seed)
     free = {node: [CORES, 1] for node in range(nodes)}
-    needs = [(sizes.threads, sizes.gpu(job.runs)) for job in batches]
-    work = [lengths(sizes, job) for job in batches]
+    needs = [(job.threads, job.gpu) for job in batches]
+    work = [lengths(sizes, job, start) for job in batches]
     left, attempts = [hours.sum() + BEGIN for hours, _ in work], [1] * len(batches)
     waiting = sorted(range(len(batches)), key=lambda job: -batches[job].priority)
     events, number, running, given_up = [], itertools.count(), {}, []
@@ -89,7 +96,7 @@ def simulate(sizes, batches, nodes, faults, seed=0):
                 continue
             waiting.remove(job)
             free[node] = [free[node][0] - cores, free[node][1] - gpu]
-            limit = sizes.runtime(batches[job].runs, attempts[job]) / 60
+            limit = attempts[job] * batches[job].minutes / 60
             ends = {"done": left[job], "out of time": limit}
             if faults:
                 ends["preempted"] = rng.exponential(PREEMPTED)
@@ -122,7 +129,7 @@ def simulate(sizes, batches, nodes, faults, seed=0):
 def best(sizes, batches, nodes):
     """Return the hours before which no schedule ends: the longest run, or all work of GPUs or of cores."""
     work = [lengths(sizes, job)[0] for job in batches]
-    gpus = sum(hours.sum() for hours, job in zip(work, batches, strict=True) if sizes.gpu(job.runs))
+    gpus = sum(hours.sum() for hours, job in zip(work, batches, strict=True) if job.gpu)
     cores = sum(hours.sum() for hours in work) * sizes.threads
     return max(gpus / nodes, cores / (nodes * CORES), max(hours.max() for hours in work))
 
@@ -131,18 +138,19 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("config", type=Path)
     parser.add_argument("--gpus", type=int, nargs="+", default=[1, 16, 100])
+    parser.add_argument("--start", type=float, default=0.0, help="seconds of each run but a job's first")
     asked = parser.parse_args()
     plan = load_preset(asked.config)
-    sizes = jobs.Sizes(plan, jobs.read_times(jobs.INDEX))
-    batches = jobs.training_jobs(plan, sizes)
-    runs, with_gpu = sum(len(job.runs) for job in batches), sum(sizes.gpu(job.runs) for job in batches)
+    sizes = Sizes(plan, read_times(INDEX))
+    batches = training_jobs(plan, run_rows(plan, sizes))
+    runs, with_gpu = sum(len(job.runs) for job in batches), sum(job.gpu for job in batches)
     print(f"{len(batches)} submissions of {runs:,} runs, {with_gpu} with a GPU\n")
     heads = ("GPUs", "no schedule is faster, h", "simulated, h", "with faults, h", "jobs' hours", *FAULTS)
     print(f"| {' | '.join(heads)} |\n|{'---|' * len(heads)}")
     for nodes in asked.gpus:
         bound = best(sizes, batches, nodes)
-        calm, *_ = simulate(sizes, batches, nodes, faults=False)
-        rough, held, counts = simulate(sizes, batches, nodes, faults=True)
+        calm, *_ = simulate(sizes, batches, nodes, faults=False, start=asked.start)
+        rough, held, counts = simulate(sizes, batches, nodes, faults=True, start=asked.start)
         numbers = " | ".join(str(count) for count in counts.values())
         print(f"| {nodes} | {bound:.2f} | {calm:.2f} | {rough:.2f} | {held:.1f} | {numbers} |")
 

@@ -80,7 +80,7 @@ def test_installing_says_each_stage_and_takes_wheels_without_cuda_where_asked(to
         ),
         ("fedpriv.account", ["torch", "scipy.stats", "scipy.signal", "scipy.optimize", "dp_accounting"]),
         ("fedpriv.workflow.archive, fedpriv.workflow.rerender, fedpriv.workflow.steps", ["torch"]),
-        ("fedpriv.config.jobs", ["torch", "pandas", "pyarrow", "dp_accounting"]),
+        ("fedpriv.workflow.rules", ["torch", "pandas", "pyarrow", "dp_accounting"]),
         ("fedpriv.report.tables", ["torch"]),
         ("fedpriv.report.figures", ["torch"]),
         ("fedpriv.report.claims", ["torch"]),

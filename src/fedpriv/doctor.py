@@ -14,8 +14,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from fedpriv.config.jobs import INDEX, Sizes, read_times
 from fedpriv.config.plan import Plan, load_preset
+from fedpriv.config.sizes import INDEX, Sizes, read_times
 from fedpriv.data.source import CREDENTIALS, mirrors
 from fedpriv.progress import duration
 from fedpriv.store.files import existing_folder

@@ -14,26 +14,31 @@ T = TypeVar("T")
 
 
 class Registry(UserDict[str, T]):
-    """A dict of our own, which from its first use on also has the entry points `fedpriv.<group>`.
+    """A dict of our own, which also has the entry points `fedpriv.<group>` of installed packages.
 
-    They are loaded no earlier, so that a package may import the room that it adds to. One that cannot be
-    imported, is not of this `kind` (a class, or several), or takes a name that is taken, is BadInput naming
-    the package.
+    Each is loaded when it is first asked for, and its name is known before: so a package may import the room
+    that it adds to, and who wants names imports nothing. One that cannot be imported, is not of this `kind`
+    (a class, or several), or takes a name that is taken, is BadInput naming the package.
     """
 
     def __init__(self, group: str, kind: Any, own: Mapping[str, T]) -> None:
         self.group, self.kind, self.own = group, kind, own
 
     @cached_property
-    def data(self) -> dict[str, T]:
-        """Ours and those of packages."""
-        by_name = dict(self.own)
+    def data(self) -> dict[str, Any]:
+        """Ours, and those of packages: an entry point until it is loaded."""
+        by_name: dict[str, Any] = dict(self.own)
         for point in points(self.group):
-            where = f"{point.group} of {package(point)}: {point.name}"
             if point.name in by_name:
-                raise BadInput(f"{where}: found a name that is taken, allowed: not {', '.join(by_name)}")
-            by_name[point.name] = load(point, self.kind, where)
+                taken = f"found a name that is taken, allowed: not {', '.join(by_name)}"
+                raise BadInput(f"{described(point)}: {taken}")
+            by_name[point.name] = point
         return by_name
+
+    def __getitem__(self, name: str) -> T:
+        if isinstance(self.data[name], EntryPoint):
+            self.data[name] = load(self.data[name], self.kind)
+        return self.data[name]
 
     def beside(self, name: str) -> str:
         """Command that installs the package beside the suite that this name is of; empty: there is none."""
@@ -64,8 +69,14 @@ def package(point: EntryPoint) -> str:
     return point.dist.name if point.dist else "a package without a name"
 
 
-def load(point: EntryPoint, kind: Any, where: str) -> Any:
+def described(point: EntryPoint) -> str:
+    """Return an entry point as messages have it: its group, its package, its name."""
+    return f"{point.group} of {package(point)}: {point.name}"
+
+
+def load(point: EntryPoint, kind: Any) -> Any:
     """Object that an entry point names; BadInput where that cannot be, or is of another kind or name."""
+    where = described(point)
     try:
         plugin = point.load()
     except (Exception, SystemExit) as error:

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq
 from scipy.special import log_ndtr, logsumexp, ndtr
 
-from fedpriv.account import loss, moments, pld, rdp, views
-from fedpriv.account.ledgers import ACCOUNTANTS
+from fedpriv.account import loss, moments, pld, rdp, releases
+from fedpriv.account.accountants import ACCOUNTANTS
 from fedpriv.account.plans import planners
 from fedpriv.audit import clients
 
@@ -69,7 +69,7 @@ def gaussian(mu: float, delta: float) -> float:
 @example(plan={"sampling_rate": 1e-9, "noise_multiplier": 1.0, "rounds": 10**18, "delta": 1e-5})
 def test_no_guarantee_lies_below_what_an_attacker_reaches(plan: dict[str, Any]) -> None:
     for name in planners("gaussian"):
-        epsilon = ACCOUNTANTS[name].plan(**plan)
+        epsilon = ACCOUNTANTS[name].planned(**plan)
         assert reached(**plan) <= epsilon
         assert epsilon < math.inf or name == "pld"  # of losses that rounding hides
 
@@ -82,7 +82,7 @@ def test_no_guarantee_lies_below_what_an_attacker_reaches(plan: dict[str, Any]) 
 )
 def test_whole_gaussians_cost_no_less_than_the_closed_form(noise: float, rounds: int, delta: float) -> None:
     exact = gaussian(math.sqrt(rounds) / noise, delta)
-    for epsilon in (ACCOUNTANTS[one].plan for one in planners("gaussian")):
+    for epsilon in (ACCOUNTANTS[one].planned for one in planners("gaussian")):
         found = epsilon(sampling_rate=1.0, noise_multiplier=noise, rounds=rounds, delta=delta)
         assert found >= exact * (1 - 1e-9)
 
@@ -150,17 +150,17 @@ def test_divergences_without_replacement_have_all_their_digits_and_are_rounded_u
 def test_divergences_of_fractional_orders_lie_above_the_integral_and_below_the_next(
     rate: float, multiplier: float, order: float
 ) -> None:
-    orders = np.array(rdp.orders())
+    orders = rdp.ORDERS
     index = int(np.argmin(abs(orders - order)))
     alpha = orders[index]
     x = np.linspace(-15 * multiplier, 15 * multiplier + 2 * alpha, 200_001)
     ratio = np.log1p(rate * np.expm1((x - 0.5) / multiplier**2))
     density = np.exp(-((x / multiplier) ** 2) / 2) / multiplier / math.sqrt(2 * math.pi)
     exact = math.log1p(np.trapezoid(density * np.expm1(alpha * ratio), x)) / (alpha - 1)
-    found = rdp.divergences(views.planned_mechanism(rate, multiplier), "C")[index]
+    found = rdp.divergences(releases.planned_release(rate, multiplier), "C")[index]
     assert found >= exact - 1e-10
     # The log-moment at α is (α − 1) times the divergence: what its slack allows grows towards α = 1.
-    following = rdp.divergences(views.planned_mechanism(rate, multiplier), "C")[index + 1]
+    following = rdp.divergences(releases.planned_release(rate, multiplier), "C")[index + 1]
     assert found <= following * (1 + 2 * rdp.SLACK) + 2 * rdp.SLACK / (alpha - 1)
 
 

@@ -11,7 +11,7 @@ from support.library import pld_accountant, rdp_accountant
 from fedpriv.account import Deltas, bayesian, moments, pld, rdp, statements
 from fedpriv.account.check import checked_trace
 from fedpriv.account.ledgers import ledger
-from fedpriv.account.views import Mechanism as Release
+from fedpriv.account.releases import Release
 from fedpriv.account.views import count_released, upload_views, views
 from fedpriv.errors import BadInput
 from fedpriv.schemes import SCHEMES
@@ -69,7 +69,7 @@ def test_distances_have_the_count_as_a_coordinate(counted):
 def test_rounds_in_which_nobody_sent_anything_cost_nothing(make_trace):
     noisy = {"upload_l2": 0.5, "upload_noise_std": [1.0, 0.0, 1.0], "noise_in_sum": True}
     view = upload_views(checked_trace(make_trace(rounds=3).assign(**noisy, cohort_size=[4, 0, 4])), {})[0]
-    assert view.mechanisms[0] == Release("full", 1000, 0, 1.0, 2.0)
+    assert view.releases[0] == Release("full", 1000, 0, 1.0, 2.0)
     assert view.counts.sum(axis=1).tolist() == [1, 0, 1]
     epsilon = moments.curves(view, DELTA)[0].epsilon
     assert epsilon[0] == epsilon[1] < epsilon[2] < np.inf

@@ -26,7 +26,7 @@ from fedpriv.account import (
     pld,
     statements,
 )
-from fedpriv.account.views import planned_mechanism
+from fedpriv.account.releases import planned_release
 from fedpriv.audit.traces import audit_trace, pair_epsilon
 from fedpriv.errors import BadInput
 
@@ -206,14 +206,14 @@ def test_at_a_large_delta_a_client_who_is_replaced_in_poisson_samples_costs_what
     )
     counted = statements(ledger(trace.assign(noise_multiplier=noise), delta))
     (found,) = (one for one in counted if (one.accountant, one.sensitivity) == ("pld", "2C"))
-    opposites = pair_epsilon("replaced", [planned_mechanism(rate, noise)], [rounds], delta)
+    opposites = pair_epsilon("replaced", [planned_release(rate, noise)], [rounds], delta)
     twice = {"sampling_rate": rate, "noise_multiplier": noise / 2, "rounds": rounds, "delta": delta}
     assert pld.epsilon(**twice) < below < opposites <= found.epsilon
 
 
 def test_noise_is_calibrated_and_rounds_are_afforded_for_cohorts_of_a_fixed_size():
     plan = {"sampling_rate": 0.3, "delta": 1e-3}
-    for accountant in plans.planners("gaussian", setting="sampling_law"):
+    for accountant in plans.planners("gaussian", ["sampling_law"]):
         told = plan | FIXED | {"accountant": accountant}
         noise = calibrate(epsilon=8.0, rounds=50, **told)
         assert epsilon(noise_multiplier=noise, rounds=50, **told).epsilon <= 8.0

@@ -64,8 +64,8 @@ def test_with_every_example_at_the_bound_the_estimate_is_the_moments_accountant(
     trace = make_instances(rounds=12, clients=6, steps=2, cohorts=[6, 0, 3] * 4, per_example=per_example)
     bound = trace["instance_clip_l2"].iloc[0]
     for view in both(trace, {"instance_remove_sum": np.full((12, 2, 6, 5), bound)}):
-        (mechanism,) = view.mechanisms
-        cost = view.counts.sum() * log_moment(mechanism.sampling_rate, mechanism.noise_multiplier)
+        (release,) = view.releases
+        cost = view.counts.sum() * log_moment(release.sampling_rate, release.noise_multiplier)
         expected, _ = best(cost, 0.99 * DELTA)
         for composition in ("product", "hoelder"):
             labels = {"composition": composition}
@@ -81,8 +81,8 @@ def test_a_client_of_fewer_than_three_samples_costs_the_largest_distance_there_c
     distances[:, :, 1, 2:] = np.nan  # one client had batches of two
     sequential, parallel = both(trace, {"instance_remove_sum": distances})
     for view in (sequential, parallel):
-        (mechanism,) = view.mechanisms
-        worst = 3 * log_moment(mechanism.sampling_rate, mechanism.noise_multiplier / largest)
+        (release,) = view.releases
+        worst = 3 * log_moment(release.sampling_rate, release.noise_multiplier / largest)
         found = end(bayesian.curves(view, DELTA), composition="product")
         assert found == pytest.approx(float(best(worst, 0.99 * DELTA)[0]), rel=1e-12)
 
@@ -94,12 +94,12 @@ def test_delta_pays_for_every_bound_and_hoelders_exponent_is_the_number_of_steps
     distances = drawn((3, 2, 4, 8), 1 / 60)["instance_remove_sum"]
     trace, failure = make_instances(rounds=3, clients=4, steps=2), 0.01 * DELTA / (3 * 4 * 2 * len(LAMBDAS))
     for view, steps in zip(both(trace, {"instance_remove_sum": distances}), (24, 6), strict=True):
-        (mechanism,) = view.mechanisms
+        (release,) = view.releases
         assert bayesian.failure_probability(DELTA, view.samples.bounds) == pytest.approx(failure)
         exponent = steps if composition == "hoelder" else 1
-        logs = log_moment(mechanism.sampling_rate, mechanism.noise_multiplier / 60 / distances)
+        logs = log_moment(release.sampling_rate, release.noise_multiplier / 60 / distances)
         costs = bayesian.log_upper_bound(exponent * logs, failure) / exponent
-        costs = np.minimum(costs, log_moment(mechanism.sampling_rate, mechanism.noise_multiplier))
+        costs = np.minimum(costs, log_moment(release.sampling_rate, release.noise_multiplier))
         costs = costs.sum(axis=2) if view.accounting == "sequential" else costs.max(axis=2)
         expected, _ = best(costs.sum(axis=(0, 1)), 0.99 * DELTA)
         found = end(bayesian.curves(view, DELTA), composition=composition)

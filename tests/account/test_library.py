@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from dp_accounting.rdp import compute_epsilon
+from dp_accounting.rdp import RdpAccountant, compute_epsilon
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -24,10 +24,14 @@ def find(curves: list[Curve], sensitivity: str) -> Curve:
 
 def composed_by_the_library(view: View, rounds: int, sensitivity: str, accountant):
     """Return a library accountant after the first `rounds` of a view."""
-    for mechanism, times in zip(view.mechanisms, view.counts[:rounds].sum(axis=0).tolist(), strict=True):
+    for mechanism, times in zip(view.releases, view.counts[:rounds].sum(axis=0).tolist(), strict=True):
         if times:
             accountant.compose(event(mechanism, times, sensitivity))
     return accountant
+
+
+def test_the_orders_are_those_of_the_library() -> None:
+    assert rdp.ORDERS.tolist() == RdpAccountant().orders.tolist()
 
 
 @pytest.mark.parametrize("sensitivity", ["C", "2C"])
@@ -50,9 +54,9 @@ def test_every_round_of_an_rdp_curve_is_what_the_library_says_of_the_rounds_so_f
     st.floats(1e-12, 0.5),
 )
 def test_divergences_of_many_rounds_become_what_the_library_makes_of_each(rates, delta: float) -> None:
-    divergences = np.sort(rates)[:, None] * np.linspace(0.5, 2, len(rdp.orders()))
+    divergences = np.sort(rates)[:, None] * np.linspace(0.5, 2, len(rdp.ORDERS))
     for epsilon, order, row in zip(*rdp.least_epsilon(divergences, delta), divergences, strict=True):
-        library, its_order = compute_epsilon(rdp.orders(), row, delta)
+        library, its_order = compute_epsilon(rdp.ORDERS, row, delta)
         assert epsilon == pytest.approx(library, rel=1e-12, abs=1e-15)
         assert np.isnan(order) if np.isinf(library) else order == its_order
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 from support import releases
 
-from fedpriv.account.ledgers import ACCOUNTANTS, Accountant
+from fedpriv.account import ACCOUNTANTS, Accountant
 from fedpriv.audit import dry
 from fedpriv.audit.clients import AlikeRounds
 from fedpriv.audit.dry import audits, cohorts, kept

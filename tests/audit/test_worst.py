@@ -11,7 +11,7 @@ from scipy.optimize import brentq
 from scipy.stats import norm
 
 from fedpriv.account import Deltas
-from fedpriv.account.views import planned_mechanism
+from fedpriv.account.releases import planned_release
 from fedpriv.audit import traces
 
 ONCE = [(0.3, 3.0, 1e-3), (0.3, 0.7, 1e-5), (0.034, 1.1, 1e-5), (0.9, 0.5, 1e-6), (0.01, 20.0, 1e-6)]
@@ -37,7 +37,7 @@ def written_out(rate: float, noise: float, delta: float, opposite: bool) -> floa
 @pytest.mark.parametrize(("rate", "noise", "delta"), ONCE)
 def test_of_one_release_the_bound_is_what_the_densities_say(name, rate, noise, delta):
     exact = written_out(rate, noise, delta, name == "replaced")
-    found = traces.pair_epsilon(name, [planned_mechanism(rate, noise)], [1], delta)
+    found = traces.pair_epsilon(name, [planned_release(rate, noise)], [1], delta)
     assert 0.998 * exact - 1e-4 <= found <= exact + 1e-6
 
 
@@ -53,14 +53,12 @@ def test_of_many_it_is_just_below_what_the_library_rounds_up(name, relation, rat
     theirs = PLDAccountant(relation)
     theirs.compose(dp.PoissonSampledDpEvent(rate, dp.GaussianDpEvent(noise)), rounds)
     upper = theirs.get_epsilon(delta)
-    assert (
-        0.99 * upper <= traces.pair_epsilon(name, [planned_mechanism(rate, noise)], [rounds], delta) <= upper
-    )
+    assert 0.99 * upper <= traces.pair_epsilon(name, [planned_release(rate, noise)], [rounds], delta) <= upper
 
 
 @pytest.mark.parametrize("name", ["removed", "replaced"])
 def test_phases_are_composed_and_whole_gaussians_among_them(name):
-    phases = [planned_mechanism(0.02, 1.5), planned_mechanism(1.0, 8.0)]
+    phases = [planned_release(0.02, 1.5), planned_release(1.0, 8.0)]
     relation = dp.NeighboringRelation.ADD_OR_REMOVE_ONE
     theirs = PLDAccountant(relation if name == "removed" else dp.NeighboringRelation.REPLACE_ONE)
     theirs.compose(dp.PoissonSampledDpEvent(0.02, dp.GaussianDpEvent(1.5)), 200)
@@ -70,11 +68,11 @@ def test_phases_are_composed_and_whole_gaussians_among_them(name):
 
 
 def test_without_sampling_it_is_the_gaussian_itself_and_without_noise_infinite():
-    whole = traces.pair_epsilon("replaced", [planned_mechanism(1.0, 4.0)], [4], 1e-5)
+    whole = traces.pair_epsilon("replaced", [planned_release(1.0, 4.0)], [4], 1e-5)
     assert whole == pytest.approx(
-        traces.pair_epsilon("removed", [planned_mechanism(1.0, 1.0)], [1], 1e-5), rel=1e-6
+        traces.pair_epsilon("removed", [planned_release(1.0, 1.0)], [1], 1e-5), rel=1e-6
     )
-    assert traces.pair_epsilon("removed", [planned_mechanism(0.5, 0.0)], [1], 1e-5) == math.inf
+    assert traces.pair_epsilon("removed", [planned_release(0.5, 0.0)], [1], 1e-5) == math.inf
 
 
 LAWS = {

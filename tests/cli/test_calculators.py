@@ -4,7 +4,9 @@ import math
 import pytest
 from support.tiny import BITS, GOAL, PLAN
 
+from fedpriv.account.plans import planners
 from fedpriv.account.statement import PrivacyStatement
+from fedpriv.cli.calculators import accountants
 from fedpriv.cli.options import print_result
 
 
@@ -18,8 +20,8 @@ def test_a_table_is_as_wide_as_the_terminal_and_loses_nothing(fedpriv, monkeypat
 def test_epsilon_as_json_is_one_object_with_the_words_of_a_statement(fedpriv):
     _, out, _ = fedpriv("epsilon", *PLAN, "--json")
     statement = json.loads("\n".join(out))
-    assert statement["epsilon"] == pytest.approx(8.308, abs=1e-3)
-    assert statement["attacker_accuracy"] == pytest.approx(0.99975, abs=1e-5)
+    assert (statement["epsilon"], statement["accountant"]) == (pytest.approx(6.549, abs=1e-3), "pld")
+    assert statement["attacker_accuracy"] == pytest.approx(0.99857, abs=1e-5)
     assert set(PrivacyStatement.__dataclass_fields__) < set(statement)
 
 
@@ -67,6 +69,25 @@ def test_of_all_accountants_those_that_can_are_shown_and_why_another_cannot(fedp
     assert any("the least that moments certifies" in line for line in out)
 
 
+@pytest.mark.parametrize(
+    ("accountant", "line"),
+    [
+        ("best", "Of 3 accountants, pld needs the least noise; moments would need 3.09296."),
+        ("all", "Use 2.59429 (pld): all three keep ε ≤ 8, and pld needs the least noise."),
+    ],
+)
+def test_the_least_noise_that_is_enough_is_named_with_the_reason(fedpriv, accountant, line):
+    _, out, _ = fedpriv("calibrate", *GOAL, "--accountant", accountant)
+    assert line in out and any("2.59429" in row and "pld" in row for row in out)
+    if accountant == "best":
+        assert fedpriv("calibrate", *GOAL)[1] == out
+
+
+def test_a_shell_completes_the_accountants_that_plan_and_none_that_needs_a_run():
+    assert {*accountants("")} == {*planners(), "best", "all"}
+    assert accountants("mo") == ["moments"]
+
+
 def test_a_plan_of_cohorts_of_a_fixed_size_is_counted_and_calibrated_by_those_that_can(fedpriv):
     law = ["--sampling-law", "fixed", "--accountant", "all", "--json"]
     _, out, _ = fedpriv("epsilon", *PLAN, *law)
@@ -83,7 +104,10 @@ def test_a_plan_of_cohorts_of_a_fixed_size_is_counted_and_calibrated_by_those_th
 @pytest.mark.parametrize(
     ("words", "line"),
     [
-        (["fixed"], "sampling_law: found fixed with moments, allowed: poisson, or the accountants rdp, pld"),
+        (
+            ["fixed", "--accountant", "moments"],
+            "sampling_law: found fixed with moments, allowed: poisson, or the accountants rdp, pld",
+        ),
         (["shuffled"], "No sampling law 'shuffled'"),
     ],
 )

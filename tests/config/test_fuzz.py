@@ -12,10 +12,12 @@ from typing import Any
 import pytest
 from support.tiny_paper import tiny_paper
 
-from fedpriv.config import jobs, plan
-from fedpriv.config.jobs import Sizes, Took, training_jobs
+from fedpriv.config import plan
+from fedpriv.config.files import report_files
+from fedpriv.config.jobs import run_rows, training_jobs
 from fedpriv.config.plan import arrays_id, partition_id
 from fedpriv.config.run import Run
+from fedpriv.config.sizes import Sizes, Took
 from fedpriv.errors import BadInput
 from fedpriv.frozen import parse
 from fedpriv.local.work import Speed
@@ -156,11 +158,9 @@ def planned(monkeypatch, tmp_path):
         files = {key: Key("paper.yaml", value) for key, value in content.items()}
         monkeypatch.setattr(paper, "read_files", lambda folder: copy.copy(files))
         made = plan.make_plan(preset, tmp_path)
-        jobs.report_files(made)
-        [jobs.figure_names(made, one) for one in made.papers]
+        report_files(made)
         made.datasets(), made.partitions(), made.features()
-        for batch in training_jobs(made, Sizes(made, Took({}, {})))[:2]:
-            jobs.inputs(made, batch), jobs.identity_marks(made, batch), jobs.delta_marks(made, batch)
+        training_jobs(made, run_rows(made, Sizes(made, Took({}, {}))))
 
     return go
 

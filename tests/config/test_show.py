@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from fedpriv.config import jobs
+from fedpriv.config.files import RESULTS, targets
 from fedpriv.config.plan import make_plan
 from fedpriv.errors import BadInput
 from fedpriv.paper.paper import read_yaml
@@ -25,10 +25,10 @@ def test_what_alone_is_shown_needs_only_the_runs_that_it_reads(name, runs):
     plan = make_plan(config, CONFIG / "papers")
     assert set(plan.runs) == {"bdp2019"} and set(plan.runs["bdp2019"]) == runs
     assert plan.papers["bdp2019"].claims == ()
-    assert {Path(file).stem.removesuffix("_seeds") for file in jobs.targets(plan)} == {
+    assert {Path(file).stem.removesuffix("_seeds") for file in targets(plan)} == {
         name,
         "details",
-        *jobs.RESULTS,
+        *RESULTS,
     }
 
 

@@ -8,10 +8,11 @@ from signal import SIGTERM
 
 import pytest
 
-from fedpriv.config import jobs
-from fedpriv.config.jobs import LENGTHS, training_jobs, weights_mb, work
+from fedpriv.config import sizes
+from fedpriv.config.jobs import LENGTHS, run_rows, training_job, training_jobs
 from fedpriv.config.plan import make_plan
 from fedpriv.config.run import Run
+from fedpriv.config.sizes import weights_mb, work
 from fedpriv.errors import Stopped
 from fedpriv.paper.paper import merge, read_yaml
 
@@ -29,50 +30,52 @@ def planned(changes):
     return make_plan(merge(config, {"again": True} | json.loads(changes)), ROOT / "config/papers")
 
 
-def keys(*runs, paper=PAPER):
-    return [plan().key(paper, run, 0) for run in runs]
+def job(size, *runs, paper=PAPER):
+    """Return one job of some runs at seed 0."""
+    rows = {row.run: row for row in run_rows(size.plan, size) if row.paper == paper and row.seed == 0}
+    return training_job(size.plan, [rows[run] for run in runs])
 
 
 def index(path, *rows):
     """Write an index of stored runs; what a row does not say is of `NAME` and a number."""
     usual = {"paper": PAPER, "run": NAME, "model": "cnn", "scheme": "client_dp", "examples": 1000}
     with path.open("w", newline="") as file:
-        lines = csv.DictWriter(file, jobs.INDEX_COLUMNS)
+        lines = csv.DictWriter(file, sizes.INDEX_COLUMNS)
         lines.writeheader()
         lines.writerows(
             usual | {"identity": number, "core_seconds": 10} | row for number, row in enumerate(rows)
         )
-    return jobs.read_times(path)
+    return sizes.read_times(path)
 
 
-NOTHING = jobs.Took({}, {})
+NOTHING = sizes.Took({}, {})
 
 
 def test_a_run_takes_the_median_of_its_stored_seeds(tmp_path):
     seeds = plan().identities(PAPER, NAME)
     rows = [{"identity": seeds[seed], "core_seconds": took} for seed, took in ((0, 30), (2, 90), (3, 40))]
     took = index(tmp_path / "index.csv", *rows, {"core_seconds": 7})
-    assert jobs.Sizes(plan(), took).known(PAPER, NAME) == 40
+    assert sizes.Sizes(plan(), took).known(PAPER, NAME) == 40
 
 
 @pytest.mark.parametrize(
     ("rows", "rate"),
     [
-        ([], jobs.RATE),
+        ([], sizes.RATE),
         ([{"run": "x", "scheme": "none", "core_seconds": 2}], 500),
         ([{"run": "x", "scheme": "none", "core_seconds": 2}, {"run": "x", "core_seconds": 4}], 250),
         ([{"core_seconds": 2}, {"run": "x", "core_seconds": 4}], 500),
         ([{"core_seconds": 2}, {"core_seconds": ""}], 500),  # the second on a GPU
-        ([{"run": "x", "model": "mlp", "core_seconds": 2}], jobs.RATE),
+        ([{"run": "x", "model": "mlp", "core_seconds": 2}], sizes.RATE),
     ],
     ids=["nothing", "model", "scheme", "run", "gpu", "another model"],
 )
 def test_another_run_takes_its_work_over_the_rate_of_those_most_like_it(rows, rate, tmp_path):
-    found = jobs.Sizes(plan(), index(tmp_path / "index.csv", *rows)).known(PAPER, NAME)
+    found = sizes.Sizes(plan(), index(tmp_path / "index.csv", *rows)).known(PAPER, NAME)
     assert found == pytest.approx(work(plan().runs[PAPER][NAME]).passes / rate)
 
 
-HEAD = ",".join(jobs.INDEX_COLUMNS)
+HEAD = ",".join(sizes.INDEX_COLUMNS)
 LINE = "tiny,dp,0,abc,tiny,digits,client_dp,4,0.1,CPU,cnn,279,{}"
 SPOILT = {
     "of a spreadsheet": "\ufeff" + HEAD + "\n" + LINE.format(1),
@@ -85,7 +88,7 @@ SPOILT = {
 def test_an_index_that_nobody_can_read_is_named_and_stops_nothing(content, tmp_path, capsys):
     path = tmp_path / "index.csv"
     path.write_text(content, encoding="utf-8", errors="surrogateescape")
-    assert jobs.read_times(path) == NOTHING == jobs.read_times(tmp_path / "no.csv")
+    assert sizes.read_times(path) == NOTHING == sizes.read_times(tmp_path / "no.csv")
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith(f"{path}: found no index of stored runs (")
 
@@ -94,41 +97,38 @@ def test_nobody_knows_how_fast_a_network_of_ones_own_is_before_one_was_stored(tm
     (tmp_path / "own_net_of_sizes.py").write_text("import torch\nclass Net(torch.nn.Linear):\n    pass\n")
     monkeypatch.syspath_prepend(tmp_path)
     own = plan(patches={f"{PAPER}/{NAME}": {"model": {"name": "module", "module": "own_net_of_sizes:Net"}}})
-    size = jobs.Sizes(own, NOTHING)
-    assert size.known(PAPER, NAME) is None and size.runtime(keys(NAME)) == 65
+    size = sizes.Sizes(own, NOTHING)
+    assert size.known(PAPER, NAME) is None and job(size, NAME).minutes == 65
     took = index(tmp_path / "index.csv", {"core_seconds": 2})
-    assert jobs.Sizes(own, took).known(PAPER, NAME) == work(own.runs[PAPER][NAME]).passes / 500
+    assert sizes.Sizes(own, took).known(PAPER, NAME) == work(own.runs[PAPER][NAME]).passes / 500
 
 
 def test_a_job_asks_for_the_minutes_of_all_its_runs_and_a_retry_for_more_of_what_was_short(tmp_path):
-    took = jobs.Took({seed: 600.0 for seed in plan().identities(PAPER, NAME).values()}, {})
-    size = jobs.Sizes(plan(), took)
-    assert size.runtime(keys(NAME)) == 5 + 15 and size.runtime(keys(NAME), attempt=3) == 3 * 20
-    log = tmp_path / "train.log"
+    took = sizes.Took({seed: 600.0 for seed in plan().identities(PAPER, NAME).values()}, {})
+    size, log = sizes.Sizes(plan(), took), tmp_path / "train.log"
+    asks = job(size, NAME)._replace(log=str(log))
+    assert [asks.asked_minutes(attempt) for attempt in (1, 3)] == [5 + 15, 3 * 20]
     log.write_text(str(Stopped(SIGTERM, "none seed 0: 3 of 9 rounds are saved")))
-    assert [size.runtime(keys(NAME), attempt, str(log)) for attempt in (1, 2, 3)] == [20, 40, 60]
-    memory = [size.mem_mb(keys(NAME), 0, attempt, str(log)) for attempt in (1, 2, 3)]
+    assert [asks.asked_minutes(attempt) for attempt in (1, 2, 3)] == [20, 40, 60]
+    memory = [asks.asked_mb(attempt) for attempt in (1, 2, 3)]
     assert memory == [memory[0], memory[0], 2 * memory[0]]
     log.write_text("killed by the kernel, which says nothing here")
-    assert [size.runtime(keys(NAME), attempt, str(log)) for attempt in (1, 2, 3)] == [20, 20, 40]
-    killed = [size.mem_mb(keys(NAME), 0, attempt, str(log)) for attempt in (1, 2, 3)]
-    assert killed == [memory[0], 2 * memory[0], 3 * memory[0]]
-    assert size.runtime(keys(NAME, NAME)) == 5 + 30
-    assert size.priority(keys(NAME, NAME)) == 20
-    assert jobs.Sizes(plan(speed={"threads": 4}), took).runtime(keys(NAME)) == 9
+    assert [asks.asked_minutes(attempt) for attempt in (1, 2, 3)] == [20, 20, 40]
+    assert [asks.asked_mb(attempt) for attempt in (1, 2, 3)] == [memory[0], 2 * memory[0], 3 * memory[0]]
+    both = job(size, NAME, NAME)
+    assert (both.minutes, both.priority) == (5 + 30, 20)
+    assert job(sizes.Sizes(plan(speed={"threads": 4}), took), NAME).minutes == 9
 
 
 def test_memory_grows_with_what_a_round_sends_with_the_input_and_with_the_attempt():
-    size, runs = jobs.Sizes(plan(), NOTHING), plan().runs
-    large, small = "inverted_poisson_n10000", "none_n100"
-    of = {name: keys(name, paper="global_dp") for name in (large, small)}
-    sent = weights_mb(runs["global_dp"][large])
+    size, large, small = sizes.Sizes(plan(), NOTHING), "inverted_poisson_n10000", "none_n100"
+    sent = weights_mb(plan().runs["global_dp"][large])
     assert 1000 < sent == pytest.approx(4e-6 * 507.5 * 531_400, rel=0.01)
-    gpu = jobs.CUDA * size.gpu(of[large])
-    assert size.mem_mb(of[large]) == pytest.approx(2 * (1000 + 2 * sent) + gpu, abs=1)
-    assert size.mem_mb(of[large], 100, attempt=3) == pytest.approx(3 * (size.mem_mb(of[large]) + 400), abs=3)
-    both = of[small] + of[large]
-    assert size.mem_mb(of[small]) < size.mem_mb(of[large]) == size.mem_mb(both)
+    asks = {names: job(size, *names, paper="global_dp") for names in ((large,), (small,), (small, large))}
+    gpu = sizes.CUDA * asks[large,].gpu
+    assert asks[large,].mem_mb == pytest.approx(2 * (1000 + 2 * sent) + gpu, abs=1)
+    assert asks[large,].asked_mb(3, read=100) == 3 * (asks[large,].mem_mb + 400)
+    assert asks[small,].mem_mb < asks[large,].mem_mb == asks[small, large].mem_mb
 
 
 @pytest.mark.parametrize(
@@ -148,12 +148,12 @@ def test_a_gpu_is_asked_for_where_it_pays(model, seconds, pays):
         "scheme": "none",
         "cohort": "full",
     }
-    assert jobs.gpu_pays(Run.model_validate(run | {"model": model}), seconds) == pays
+    assert sizes.gpu_pays(Run.model_validate(run | {"model": model}), seconds) == pays
 
 
 def test_the_papers_ask_for_a_gpu_for_networks_and_not_for_a_layer_on_features():
     asked = plan()
-    size = jobs.Sizes(asked, jobs.read_times(ROOT / jobs.INDEX))
+    size = sizes.Sizes(asked, sizes.read_times(ROOT / sizes.INDEX))
     wants = {
         asked.runs[paper][name].model.name: size.wants_gpu(paper, name)
         for paper in asked.runs
@@ -162,14 +162,14 @@ def test_the_papers_ask_for_a_gpu_for_networks_and_not_for_a_layer_on_features()
     }
     assert wants == {"bnn": True, "cnn": True, "convnet2": True, "mlp": True, "resnet50_head": False}
     for device, answer in (("cpu", False), ("cuda", True)):
-        told = jobs.Sizes(plan(speed={"device": device}), NOTHING)
+        told = sizes.Sizes(plan(speed={"device": device}), NOTHING)
         assert {told.wants_gpu(PAPER, name) for name in asked.runs[PAPER]} == {answer}
 
 
 def test_runs_that_share_a_job_are_about_as_long_and_an_hour_together():
     asked = plan()
-    size = jobs.Sizes(asked, jobs.read_times(ROOT / jobs.INDEX))
-    found = training_jobs(asked, size)
+    size = sizes.Sizes(asked, sizes.read_times(ROOT / sizes.INDEX))
+    found = training_jobs(asked, run_rows(asked, size))
     assert sorted(key.directory("paper") for job in found for key in job.runs) == sorted(
         f"results/paper/{paper}/runs/{run}/seed{seed}"
         for paper in asked.runs
@@ -187,7 +187,7 @@ def test_runs_that_share_a_job_are_about_as_long_and_an_hour_together():
 
 def test_one_more_seed_makes_more_batches_and_leaves_the_others_as_they_are():
     few, more = (
-        {batch for batch in map(str, training_jobs(one, jobs.Sizes(one, NOTHING)))}
+        {batch for batch in map(str, training_jobs(one, run_rows(one, sizes.Sizes(one, NOTHING))))}
         for one in (plan(), plan(seeds=6))
     )
     assert few < more

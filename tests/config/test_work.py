@@ -7,9 +7,10 @@ from support import tiny
 
 from fedpriv import data
 from fedpriv.cli import app
-from fedpriv.config.jobs import SIZES, audited_runs, work
+from fedpriv.config.files import audited_runs
 from fedpriv.config.plan import load_preset
 from fedpriv.config.run import Run
+from fedpriv.config.sizes import SIZES, work
 from fedpriv.data import DATASETS
 from fedpriv.data.photographs import Photographs
 from fedpriv.local.threads import CpuBackend

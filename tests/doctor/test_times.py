@@ -7,8 +7,8 @@ from support import tiny
 
 from fedpriv import doctor
 from fedpriv.cli import app
-from fedpriv.config.jobs import RATE, Sizes, Took, work
 from fedpriv.config.plan import load_preset
+from fedpriv.config.sizes import RATE, Sizes, Took, work
 from fedpriv.progress import duration
 from fedpriv.store.machine import cores
 

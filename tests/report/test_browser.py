@@ -11,7 +11,7 @@ import pytest
 from markdown_it import MarkdownIt
 from support import made_page
 
-from fedpriv.config.jobs import figure_names
+from fedpriv.config.files import figure_names
 
 sync_api = pytest.importorskip("playwright.sync_api")
 axe = pytest.importorskip("axe_playwright_python.sync_playwright")

@@ -16,7 +16,7 @@ from support import made_page
 
 from fedpriv.cli.compare import with_published
 from fedpriv.cli.table import Table
-from fedpriv.config.jobs import figure_names, report_files
+from fedpriv.config.files import figure_names, report_files
 from fedpriv.config.plan import load_preset
 from fedpriv.errors import BadInput
 from fedpriv.report import page

@@ -4,7 +4,7 @@ import dp_accounting as dp
 from dp_accounting.pld import PLDAccountant
 from dp_accounting.rdp import RdpAccountant
 
-from fedpriv.account.views import Mechanism
+from fedpriv.account.releases import Release
 
 
 def rdp_accountant(relation: str = "add_remove") -> RdpAccountant:
@@ -20,7 +20,7 @@ def pld_accountant(width: float = 1e-4) -> PLDAccountant:
     return PLDAccountant(value_discretization_interval=width)
 
 
-def event(mechanism: Mechanism, times: int, sensitivity: str = "C") -> dp.DpEvent:
+def event(mechanism: Release, times: int, sensitivity: str = "C") -> dp.DpEvent:
     """Return `times` releases: those of fixed samples are for replaced clients, whom a sum moves by 2C."""
     release = dp.GaussianDpEvent(mechanism.multiplier(sensitivity))
     if mechanism.law == "fixed":

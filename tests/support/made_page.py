@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from fedpriv.config.jobs import figure_names
+from fedpriv.config.files import figure_names
 from fedpriv.config.plan import Plan, Preset
 from fedpriv.paper.paper import Paper
 from fedpriv.report import figures, page

@@ -86,13 +86,14 @@ def planned(*arguments, cwd):
 
 
 def jobs_in(said):
-    """Return how often each rule would run, by what Snakemake printed."""
+    """Return how often each rule would run, by what Snakemake printed; `settings` make no result."""
     if "Nothing to be done" in said:
         return {}
     (stats,) = re.findall(r"Job stats:\njob +count\n[- ]+\n(.+?)\ntotal", said, re.DOTALL)[:1]
-    return {
-        rule: int(count) for rule, count in (line.split() for line in stats.splitlines()) if rule != "all"
-    }
+    jobs = {rule: int(count) for rule, count in (line.split() for line in stats.splitlines())}
+    made = {rule: count for rule, count in jobs.items() if rule not in ("all", "settings")}
+    assert made, "settings alone are no reason to do anything"
+    return made
 
 
 def kinds(jobs):

@@ -1,7 +1,7 @@
 """A run that is killed at any moment, and started again, ends with the same bits.
 
 `make explore` kills runs of every scheme, as many as FEDPRIV_KILLS says. test_resume holds the same of all
-schemes, killed between rounds, and tests/faults of one, killed at the moments that are worst.
+schemes, killed between rounds, and tests/store of one, killed at the moments that are worst.
 """
 
 import os

@@ -12,7 +12,7 @@ from support.programs import KILLED, programs
 from support.workflow import PAPER, PRESET, ROOT, jobs_in
 
 from fedpriv.account import plans
-from fedpriv.config.jobs import targets, torn_runs
+from fedpriv.config.files import targets, torn_runs
 from fedpriv.config.plan import load_preset
 from fedpriv.errors import BadInput
 from fedpriv.store.rundir import RunDir, restore_outputs

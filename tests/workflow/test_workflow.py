@@ -46,6 +46,13 @@ def test_a_command_names_no_variable_of_a_loop_which_has_ended_when_it_is_made(p
     assert commands and all(re.fullmatch(r'[\s,)]*("[^"]*"[\s,)]*)+', one) for one in commands)
 
 
+def test_a_dry_run_writes_nothing(presets):
+    before = {path for path in presets.rglob("*") if path.is_file()}
+    snakemake("--dry-run", cwd=presets)
+    after = {path for path in presets.rglob("*") if path.is_file() and ".snakemake" not in path.parts}
+    assert after == before
+
+
 def test_the_demo_is_few_jobs_with_the_profile_beside_the_snakefile(presets):
     said = snakemake("--dry-run", cwd=presets)
     jobs = jobs_in(said)

@@ -1,11 +1,5 @@
 # From public sources to arrays: one rule for every raw file, one for all arrays.
-from fedpriv.frozen import RESULTS_VERSION
-from fedpriv.config.jobs import sources
 from fedpriv.data import image_datasets, photograph_datasets
-from fedpriv.data.features import FEATURES_VERSION
-
-features, own_data = plan.features(), plan.own_data()
-of_photos = [name for name, run in features.items() if run.model.reads == "features"]
 
 
 rule fetch:
@@ -61,7 +55,7 @@ rule look:
 
 rule arrays:
     input:
-        lambda wildcards: sources(plan, wildcards.arrays),
+        lambda wildcards: rows.arrays[wildcards.arrays].sources,
     output:
         # Of features, what an interrupted extraction goes on from lies beside it and is no output: those are
         # deleted. Data of one's own are named after their content, so that another content is another file.
@@ -71,28 +65,18 @@ rule arrays:
     benchmark:
         "logs/arrays/{arrays}.tsv"
     wildcard_constraints:
-        arrays="|".join([*features, *own_data, *image_datasets()]),
+        arrays="|".join(rows.arrays),
     priority: 1000  # many wait for it
     group:
-        # Features are hours on a GPU, all else is seconds.
-        lambda wildcards: "features" if wildcards.arrays in features else "data"
-    threads:
-        lambda wildcards: (
-            (plan.preset.speed.threads or 2) if wildcards.arrays in features else 1
-        )
+        lambda wildcards: rows.arrays[wildcards.arrays].group
+    threads: lambda wildcards: rows.arrays[wildcards.arrays].threads
     resources:
-        gpu=lambda wildcards: int(
-            wildcards.arrays in of_photos and plan.preset.speed.device != "cpu"
-        ),
+        gpu=lambda wildcards: rows.arrays[wildcards.arrays].gpu,
         mem_mb=lambda wildcards, attempt: 4000 * attempt,
-        runtime=lambda wildcards, attempt: (
-            attempt * (120 if wildcards.arrays in of_photos else 30)
-        ),
+        runtime=lambda wildcards, attempt: attempt
+        * rows.arrays[wildcards.arrays].minutes,
     params:
-        # Raised where what is made is other arrays.
-        version=lambda wildcards: (
-            FEATURES_VERSION if wildcards.arrays in features else RESULTS_VERSION
-        ),
+        version=lambda wildcards: rows.arrays[wildcards.arrays].version,
     message:
         "» arrays: {wildcards.arrays}"
     shell:

@@ -1,36 +1,32 @@
 # From all runs of a paper to its tables, figures and claims.
-from functools import partial
+from fedpriv.config.files import RESULTS
 
-from fedpriv.config.jobs import (
-    AUDITED,
-    COLLECTED,
-    RESULTS,
-    audited_runs,
-    collected_files,
-    figure_names,
-    figures,
-    findings,
-    judged_claims,
-    run_files,
-    tables,
-)
 
-# The file that says what a step is told; where jobs are apart, only its params say it.
-digest_file = partial(plan_files, plan, apart)
+rule settings:
+    output:
+        # What the settings of a step after training are: others are another file, which is newer than what was
+        # made by the old ones.
+        touch("results/{folder}/plan/{step}-{digest}.txt"),
+    log:
+        "logs/{folder}/plan/{step}-{digest}.log",
+    wildcard_constraints:
+        folder="[a-z0-9_]+(/[a-z0-9_]+)?",
+        step="[a-z]+",
+        digest="[0-9a-f]+",
+    localrule: True
+    shell:
+        "rm -f results/{wildcards.folder}/plan/{wildcards.step}-*.txt 2> {log}"
 
 
 rule audit:
     input:
-        lambda wildcards: run_files(
-            plan, audited_runs(plan, wildcards.paper), taken, *AUDITED
-        ),
-        lambda wildcards: digest_file("audit", wildcards.paper),
+        lambda wildcards: rows.papers["audit", wildcards.paper].inputs,
     output:
         "results/{preset}/{paper}/findings.parquet",
     log:
         "logs/{preset}/{paper}/audit.log",
     params:
-        told=lambda wildcards: plan_digest(plan, "audit", wildcards.paper),
+        settings=lambda wildcards: rows.papers["audit", wildcards.paper].settings,
     message:
         "» attacking the runs of {wildcards.paper}"
     shell:
@@ -39,69 +35,63 @@ rule audit:
 
 rule collect:
     input:
-        # The seals of distances are looked at. Only where jobs are apart that has to be said.
-        lambda wildcards: run_files(
-            plan, plan.keys(wildcards.paper), taken, *(AUDITED if apart else COLLECTED)
-        ),
-        lambda wildcards: digest_file("collect", wildcards.paper),
+        lambda wildcards: rows.papers["collect", wildcards.paper].inputs,
     output:
         expand("results/{{preset}}/{{paper}}/{table}.parquet", table=RESULTS),
     log:
         "logs/{preset}/{paper}/collect.log",
     params:
-        told=lambda wildcards: plan_digest(plan, "collect", wildcards.paper),
+        settings=lambda wildcards: rows.papers["collect", wildcards.paper].settings,
     message:
         "» collecting the runs of {wildcards.paper}"
     shell:
         step("collect", "{wildcards.paper}")
 
 
-# All at once: most of one table's time is starting to make it.
-for paper, declared in plan.papers.items():
-    shown = [*declared.tables.values(), *judged_claims(plan, paper)]
+# All of a paper at once: most of one table's time is starting to make it.
+for row in rows.rendered("tables"):
 
     rule:
         name:
-            f"tables_{paper}"
+            f"tables_{row.paper}"
         input:
-            collected_files(plan, paper),
-            findings(plan, paper, shown),
-            digest_file("tables", paper),
+            row.inputs,
         output:
-            tables(plan, paper),
+            row.outputs,
         log:
-            f"logs/{plan.preset.preset}/{paper}/tables.log",
+            f"logs/{rows.preset}/{row.paper}/tables.log",
         group:
             "render"
         resources:
             runtime=30,  # minutes, for a scheduler
         params:
-            paper=paper,  # the command itself is made when the loop has ended
-            told=plan_digest(plan, "tables", paper),
+            paper=row.paper,  # the command itself is made when the loop has ended
+            settings=row.settings,
         message:
-            f"» tables and verdicts of {paper}"
+            f"» tables and verdicts of {row.paper}"
         shell:
             step("tables", "{params.paper}")
 
+
+for row in rows.rendered("figures"):
+
     rule:
         name:
-            f"figures_{paper}"
+            f"figures_{row.paper}"
         input:
-            collected_files(plan, paper),
-            findings(plan, paper, figure_names(plan, paper).values()),
-            digest_file("figures", paper),
+            row.inputs,
         output:
-            figures(plan, paper),
+            row.outputs,
         log:
-            f"logs/{plan.preset.preset}/{paper}/figures.log",
+            f"logs/{rows.preset}/{row.paper}/figures.log",
         group:
             "render"
         resources:
             runtime=30,
         params:
-            paper=paper,
-            told=plan_digest(plan, "figures", paper),
+            paper=row.paper,
+            settings=row.settings,
         message:
-            f"» figures of {paper}"
+            f"» figures of {row.paper}"
         shell:
             step("figures", "{params.paper}")

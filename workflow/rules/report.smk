@@ -1,17 +1,15 @@
 # From all that was built of a preset to one page.
-from fedpriv.config.jobs import report_files
 
 
 rule report:
     input:
-        report_files(plan),
-        digest_file("report"),
+        rows.papers["report", ""].inputs,
     output:
-        f"results/{plan.preset.preset}/report.html",
+        f"results/{rows.preset}/report.html",
     log:
-        f"logs/{plan.preset.preset}/report.log",
+        f"logs/{rows.preset}/report.log",
     params:
-        told=plan_digest(plan, "report"),
+        settings=rows.papers["report", ""].settings,
     message:
         "» the report"
     shell:

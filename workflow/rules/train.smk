@@ -1,32 +1,20 @@
 # From arrays to run directories, and from their traces to ε.
+from fedpriv.config.files import TRAINED
 from fedpriv.frozen import RESULTS_VERSION
-from fedpriv.config import jobs
-from fedpriv.config.plan import arrays_id
-from fedpriv.config.jobs import (
-    TRAINED,
-    files,
-    identity_marks,
-    inputs,
-    ledger_marks,
-    run_of_wildcards,
-)
 
-partitions = plan.partitions()
-size = jobs.Sizes(plan, jobs.read_times(jobs.INDEX))
 RUN = "results/{preset}/{paper}/runs/{run}/seed{seed}"
-LOG = "logs/{preset}/{paper}/train/{run}/seed{seed}.log"
 
 
 rule partition:
     input:
-        lambda wildcards: f"resources/{arrays_id(partitions[wildcards.partition])}.npz",
+        lambda wildcards: rows.partitions[wildcards.partition],
     output:
         "results/{preset}/partitions/{partition}/seed{seed}.npz",
     log:
         "logs/{preset}/partitions/{partition}/seed{seed}.log",
     wildcard_constraints:
         # The id says all that a partition depends on: another law is another file.
-        partition="|".join(partitions),
+        partition="|".join(rows.partitions),
     priority: 1000  # many wait for it
     params:
         version=RESULTS_VERSION,
@@ -38,31 +26,28 @@ rule partition:
 
 rule train:
     input:
-        lambda wildcards: inputs(plan, run_of_wildcards(plan, wildcards)),
+        lambda wildcards: rows.training(wildcards).inputs,
     output:
         # What an interrupted training resumes from lies beside these and is no output: those are deleted. Nor
         # are the weights, which nothing is made from.
         [f"{RUN}/{name}" for name in TRAINED],
     log:
-        LOG,
+        "logs/{preset}/{paper}/train/{run}/seed{seed}.log",
     benchmark:
         "logs/{preset}/{paper}/train/{run}/seed{seed}.tsv"
-    priority: lambda wildcards: size.priority(run_of_wildcards(plan, wildcards))
-    threads: plan.preset.speed.threads or 2
+    priority: lambda wildcards: rows.training(wildcards).priority
+    threads: lambda wildcards: rows.training(wildcards).threads
     resources:
-        gpu=lambda wildcards: size.gpu(run_of_wildcards(plan, wildcards)),
-        mem_mb=lambda wildcards, input, attempt: size.mem_mb(
-            run_of_wildcards(plan, wildcards),
-            input.size_mb,
-            attempt,
-            LOG.format(**wildcards),
+        gpu=lambda wildcards: rows.training(wildcards).gpu,
+        mem_mb=lambda wildcards, input, attempt: rows.training(wildcards).asked_mb(
+            attempt, input.size_mb
         ),
-        runtime=lambda wildcards, attempt: size.runtime(
-            run_of_wildcards(plan, wildcards), attempt, LOG.format(**wildcards)
+        runtime=lambda wildcards, attempt: rows.training(wildcards).asked_minutes(
+            attempt
         ),
     params:
         # All that changes the result, and nothing that only changes the speed.
-        runs=lambda wildcards: identity_marks(plan, run_of_wildcards(plan, wildcards)),
+        runs=lambda wildcards: rows.training(wildcards).training_marks,
         version=RESULTS_VERSION,
     shell:
         step(
@@ -73,17 +58,12 @@ rule train:
 
 rule account:
     input:
-        lambda wildcards: files(
-            plan,
-            run_of_wildcards(plan, wildcards),
-            "trace.parquet",
-            "distances.npz",
-        ),
+        lambda wildcards: rows.training(wildcards).measured,
     output:
         f"{RUN}/ledger.parquet",
     log:
         "logs/{preset}/{paper}/account/{run}/seed{seed}.log",
     params:
-        told=lambda wildcards: ledger_marks(plan, run_of_wildcards(plan, wildcards)),
+        marks=lambda wildcards: rows.training(wildcards).ledger_marks,
     shell:
         step("account", "{wildcards.paper} {wildcards.run}/{wildcards.seed}")

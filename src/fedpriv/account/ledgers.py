@@ -1,56 +1,22 @@
 """The ledger of a run: ε against round for every accountant, each with everything that gives it meaning.
 
 It is made from the trace and the sampled distances of a finished run, there or stored, and needs no
-torch. To add an accountant, write its file and its line here.
+torch.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import fields
 from types import MappingProxyType
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from fedpriv.account import bayesian, moments, pld, rdp
+from fedpriv.account.accountants import ACCOUNTANTS
 from fedpriv.account.check import Trace, check_distances, checked_trace
-from fedpriv.account.randomized_response import ResponseView, curves, response_views
 from fedpriv.account.ranges import check
 from fedpriv.account.statement import PRIVATE_NORM, Curve, PrivacyStatement, attacker_accuracy
 from fedpriv.account.views import View, views
 from fedpriv.frozen import Deltas
-from fedpriv.registry import Registry
-from fedpriv.trace import SAMPLED
-
-
-class Accountant(NamedTuple):
-    """How ε is counted, of which mechanisms and by which sampling: of any other it has no row."""
-
-    # (view of a trace, δ) -> ε after every round, one curve for each way of counting.
-    curves: Callable[[View, float], list[Curve]]
-    mechanisms: tuple[str, ...] = ("gaussian",)  # of `fedpriv.trace.MECHANISMS`
-    laws: tuple[str, ...] = SAMPLED  # how units get into a release
-    # ε of a plan, from keywords sampling_rate, noise_multiplier, rounds, delta, and what else it may be told
-    plan: Callable[..., float] | None = None
-    planned_law: str = "poisson"  # that a plan has, at a rate below 1
-    assumes: str = ""  # what a plan does, in a sentence for who asks at a terminal
-
-    def counts(self, view: View) -> bool:
-        """Return True for a view that it can count."""
-        return view.mechanism in self.mechanisms and view.law in self.laws
-
-
-ACCOUNTANTS: Registry[Accountant] = Registry(
-    "accountants",
-    Accountant,
-    {
-        "moments": Accountant(moments.curves, plan=moments.epsilon),
-        "rdp": Accountant(rdp.curves, plan=rdp.epsilon),
-        "pld": Accountant(pld.curves, plan=pld.epsilon),
-        "bayesian": Accountant(bayesian.curves),
-    },
-)
-
 
 # Column -> dtype of ledger.parquet, in order; docs/accounting.md says what each means.
 LEDGER = {
@@ -107,17 +73,20 @@ def ledger(
     check(delta=delta.delta, instance_delta=delta.instance_delta)
     trace = checked_trace(trace, ignore)
     check_distances(distances, trace)
+    return count_views(views(trace, distances), trace, delta)
+
+
+def count_views(views: Iterable[View], trace: Trace, delta: Deltas) -> pd.DataFrame:
+    """Return what each accountant counts of the views that it can count, as rows of a ledger."""
     blocks: list[dict[str, np.ndarray]] = []
-    for view in views(trace, distances):
+    for view in views:
         its = delta.of(view.unit)
         left = its - view.residual
         if left <= 0:
             view, left = view._replace(violation="δ does not pay for the rounds with more shares"), its
         for accountant in ACCOUNTANTS.values():
-            if accountant.counts(view):
-                blocks += [rows(curve, view, trace, its) for curve in accountant.curves(view, left)]
-    for response in response_views(trace):
-        blocks += [rows(curve, response, trace, delta.delta) for curve in curves(response, delta.delta)]
+            if accountant.can_count(view):
+                blocks += [rows(curve, view, trace, its) for curve in accountant.count(view, left)]
     if not blocks:  # nobody can count this mechanism
         return pd.DataFrame({name: [] for name in LEDGER}).astype(LEDGER)
     return pd.DataFrame({name: np.concatenate([block[name] for block in blocks]) for name in LEDGER})
@@ -164,7 +133,7 @@ def least_statements(statements: Sequence[PrivacyStatement]) -> list[PrivacyStat
     return [*least.values()]
 
 
-def rows(curve: Curve, view: View | ResponseView, trace: Trace, delta: float) -> dict[str, np.ndarray]:
+def rows(curve: Curve, view: View, trace: Trace, delta: float) -> dict[str, np.ndarray]:
     """Return one curve of a trace as rows of a ledger, by column."""
     private = np.where(trace["clip_private"], PRIVATE_NORM, "")
     violation = curve.violation  # what fails in some round fails from there on

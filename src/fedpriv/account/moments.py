@@ -4,16 +4,21 @@ Abadi et al. 2016, "Deep Learning with Differential Privacy", Theorem 2. All ari
 log-moment at λ equals λ times the Rényi divergence of order λ + 1 (Mironov, Talwar, Zhang 2019).
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache, lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import xlog1py, xlogy
 
 from fedpriv.account.statement import FIXED, Curve
-from fedpriv.account.views import View
+
+if TYPE_CHECKING:
+    from fedpriv.account.views import View
 
 # ε is at least log(1/δ)/λ_max: the published ε = .1 at δ = 1e-5 needs λ ≥ 116, far above the customary 32.
 LAMBDAS = np.array([*range(1, 65), 80, 96, 128, 192, 256, 384, 512])
@@ -153,9 +158,9 @@ def curves(view: View, delta: float) -> list[Curve]:
         return []
     for sensitivity in view.relations:
         costs = []
-        for mechanism in view.mechanisms:
-            rate, noise = mechanism.sampling_rate, mechanism.multiplier(sensitivity)
-            seen = mechanism.law == "seen"
+        for release in view.releases:
+            rate, noise = release.sampling_rate, release.multiplier(sensitivity)
+            seen = release.law == "seen"
             costs.append(seen_moment(rate, log_moment(1.0, noise)) if seen else log_moment(rate, noise))
         curve = view.curve(*best(view.running(np.array(costs)), delta), "moments", sensitivity)
         by_sensitivity.append(replace(curve, violation=FIXED) if view.law == "fixed" else curve)

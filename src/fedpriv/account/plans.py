@@ -2,22 +2,26 @@
 
 All of it from public values: of accountants of independent noise under Poisson sampling (full participation
 at q = 1) and for add/remove neighbours, with `sampling_law="fixed"` of cohorts of a fixed size and for
-replaced ones, of others as they say.
+replaced ones, of others as they say. Who names no accountant gets the answer of the best one: each ε is an
+upper bound, so that the least holds, and the least noise is enough.
 """
+
+from __future__ import annotations
 
 import math
 from bisect import bisect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from inspect import signature
-from typing import Any
+from typing import Any, TypeVar
 
-from fedpriv.account.ledgers import ACCOUNTANTS
+from fedpriv.account.accountants import ACCOUNTANTS
 from fedpriv.account.ranges import check
 from fedpriv.account.statement import PrivacyStatement
 from fedpriv.errors import BadInput, plain, require_known
 
-PLANNED = ("sampling_rate", "noise_multiplier", "rounds", "delta")  # of every plan
+Answer = TypeVar("Answer")
+
+BEST = "best"  # of the accountants of independent noise: whose ε is least
 
 # Below the lowest multiplier a single full release costs ε > 200; above the highest no number of rounds that
 # can be counted costs anything.
@@ -33,21 +37,24 @@ def epsilon(
     noise_multiplier: float,
     rounds: int,
     delta: float,
-    accountant: str = "moments",
+    accountant: str = BEST,
     **settings: Any,
 ) -> PrivacyStatement:
     """Return the statement of `rounds` rounds with multiplier `noise_multiplier` at rate `sampling_rate`.
 
-    `settings` are what else the accountant's plans may be told. Raises BadInput naming the value that is out
-    of range, or the setting that is not known.
+    By the accountant whose ε is least, unless one is named. `settings` are what else its plans may be told.
+    Raises BadInput naming the value that is out of range, or the setting that is not known.
 
-    >>> round(epsilon(sampling_rate=0.01, noise_multiplier=1.0, rounds=1000, delta=1e-5).epsilon, 2)
-    2.54
+    >>> statement = epsilon(sampling_rate=0.01, noise_multiplier=1.0, rounds=1000, delta=1e-5)
+    >>> round(statement.epsilon, 2), statement.accountant
+    (1.83, 'pld')
     """
     check(sampling_rate=sampling_rate, noise_multiplier=noise_multiplier, rounds=rounds, delta=delta)
-    value = _planner(accountant, settings)(
-        sampling_rate=sampling_rate, noise_multiplier=noise_multiplier, rounds=rounds, delta=delta
-    )
+    plan = {"sampling_rate": sampling_rate, "noise_multiplier": noise_multiplier, "rounds": rounds}
+    if accountant == BEST:
+        each = answers(lambda name: epsilon(**plan, delta=delta, accountant=name, **settings), settings)
+        return min(each.values(), key=lambda statement: statement.epsilon)
+    value = _planner(accountant, settings)(**plan, delta=delta)
     if math.isinf(value):
         raise BadInput(
             f"{accountant}: found a plan of which it certifies no ε at delta {delta:g}, allowed: another "
@@ -72,17 +79,21 @@ def calibrate(
     delta: float,
     sampling_rate: float,
     rounds: int,
-    accountant: str = "moments",
+    accountant: str = BEST,
     **settings: Any,
 ) -> float:
     """Return the least multiplier, to the search's tolerance, whose ε after `rounds` is at most `epsilon`.
 
-    Raises BadInput when a value is out of range or no multiplier between LOWEST and HIGHEST meets `epsilon`.
+    By the accountant that needs least noise, unless one is named. Raises BadInput when a value is out of
+    range or no multiplier between LOWEST and HIGHEST meets `epsilon`.
 
     >>> round(calibrate(epsilon=2.0, delta=1e-5, sampling_rate=0.01, rounds=1000), 3)
-    1.124
+    0.958
     """
     check(epsilon=epsilon, delta=delta, sampling_rate=sampling_rate, rounds=rounds)
+    if accountant == BEST:
+        plan = {"epsilon": epsilon, "delta": delta, "sampling_rate": sampling_rate, "rounds": rounds}
+        return min(answers(lambda name: calibrate(**plan, accountant=name, **settings), settings).values())
     planner = _planner(accountant, settings)
 
     def spent(multiplier: float) -> float:
@@ -120,15 +131,20 @@ def affordable_rounds(
     sampling_rate: float,
     noise_multiplier: float,
     at_most: int,
-    accountant: str = "moments",
+    accountant: str = BEST,
     **settings: Any,
 ) -> int:
     """Return the most rounds, up to `at_most`, whose ε is at most `epsilon`; ε grows with every round.
 
-    Raises BadInput naming the budget if one round exceeds it.
+    By the accountant that allows most, unless one is named. Raises BadInput naming the budget if one round
+    exceeds it.
     """
     check(epsilon=epsilon, delta=delta, sampling_rate=sampling_rate)
     check(noise_multiplier=noise_multiplier, rounds=at_most)
+    if accountant == BEST:
+        plan = {"epsilon": epsilon, "delta": delta, "sampling_rate": sampling_rate, "at_most": at_most}
+        plan |= {"noise_multiplier": noise_multiplier, **settings}
+        return max(answers(lambda name: affordable_rounds(**plan, accountant=name), settings).values())
     planner = _planner(accountant, settings)
 
     def spent(rounds: int) -> float:
@@ -164,31 +180,56 @@ def _bracket(
     return low, high
 
 
-def planners(mechanism: str | None = None, setting: str = "") -> tuple[str, ...]:
+def planners(mechanism: str | None = None, settings: Iterable[str] = ()) -> tuple[str, ...]:
     """Return the accountants that need no data for a plan, of one mechanism or of all.
 
-    Of those only whose plans may be told a `setting`.
+    Of those only whose plans may be told all of some `settings`.
     """
     return tuple(
         name
         for name, accountant in ACCOUNTANTS.items()
         if accountant.plan
         and (mechanism is None or accountant.mechanisms[0] == mechanism)
-        and (not setting or setting in signature(accountant.plan).parameters)
+        and (not settings or {*settings} <= {*accountant.settings})
     )
+
+
+def answers(
+    ask: Callable[[str], Answer],
+    settings: Mapping[str, Any],
+    cannot: dict[str, BadInput] | None = None,
+) -> dict[str, Answer]:
+    """Return the answers of the accountants of independent noise that may be told `settings`, by name.
+
+    Why another has none goes into `cannot`, by name. Where nobody has any it is BadInput, that of the last
+    one: the tightest, whose floor is lowest.
+    """
+    cannot = {} if cannot is None else cannot
+    unusual = [name for name, value in settings.items() if (name, value) != ("sampling_law", "poisson")]
+    each: dict[str, Answer] = {}
+    names = planners("gaussian", unusual)
+    for name in names:
+        try:
+            each[name] = ask(name)
+        except BadInput as error:
+            cannot[name] = error
+    if each:
+        return each
+    if names:
+        raise cannot[names[-1]]
+    others = ", ".join(planners(settings=unusual)) or "that knows it"
+    raise BadInput(f"settings: found {', '.join(map(plain, unusual))}, allowed: with the accountant {others}")
 
 
 def _planner(accountant: str, settings: Mapping[str, Any]) -> Callable[..., float]:
     """Return the ε of a plan, told these settings; an unknown accountant or setting is BadInput."""
     require_known("accountant", [accountant], planners())
-    plan = ACCOUNTANTS[accountant].plan
-    assert plan
-    known = [name for name in signature(plan).parameters if name not in PLANNED]
-    usual = "sampling_law", ACCOUNTANTS[accountant].planned_law
+    counted = ACCOUNTANTS[accountant]
+    usual = "sampling_law", counted.planned_law
     settings = {name: value for name, value in settings.items() if (name, value) != usual}
-    if (law := settings.get("sampling_law")) and "sampling_law" not in known:
-        others = ", ".join(planners(setting="sampling_law"))
+    if (law := settings.get("sampling_law")) and "sampling_law" not in counted.settings:
+        others = ", ".join(planners(settings=["sampling_law"]))
         what = f"sampling_law: found {plain(law)} with {accountant}"
         raise BadInput(f"{what}, allowed: {usual[1]}, or the accountants {others}")
-    require_known(f"{accountant}: settings", settings, known)
-    return partial(plan, **settings)
+    require_known(f"{accountant}: settings", settings, counted.settings)
+    return partial(counted.planned, **settings)

@@ -11,14 +11,17 @@ samples of a fixed size the one loss that no replaced unit exceeds.
 1.83
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from scipy.fft import next_fast_len
+from scipy.linalg import solve_banded
 
 from fedpriv.account import moments, rdp
 from fedpriv.account.loss import (
@@ -28,8 +31,11 @@ from fedpriv.account.loss import (
     loss_range,
     replacement_loss_from_above,
 )
+from fedpriv.account.releases import Release, planned_release, planned_sensitivity
 from fedpriv.account.statement import Curve
-from fedpriv.account.views import Mechanism, View, planned_mechanism, planned_sensitivity
+
+if TYPE_CHECKING:
+    from fedpriv.account.views import View
 
 # So many releases of each loss, of one direction and one width.
 Releases = Sequence[tuple[PrivacyLoss, int]]
@@ -197,11 +203,9 @@ def _power(base: np.ndarray, exponent: int) -> np.ndarray:
 
 def _crossing(whole: Composed, escaped: float, allowed: Callable[[np.ndarray], np.ndarray]) -> float:
     """Return the largest ε whose δ exceeds what is `allowed` at the scale of the losses; −∞ if none does."""
-    from scipy.signal import lfilter  # takes longest to import
-
     # δ at a point is e^-width of that at the next higher one and 1 − e^-width of what is above.
     gain = -math.expm1(-whole.width)
-    above, state = 0.0, np.zeros(1)
+    above, last = 0.0, 0.0
     for stop in range(len(whole.mass), 0, -BLOCK):
         start = max(0, stop - BLOCK)
         cells = whole.first + np.arange(stop - 1, start - 1, -1)
@@ -209,7 +213,7 @@ def _crossing(whole: Composed, escaped: float, allowed: Callable[[np.ndarray], n
         from_top = whole.mass[start:stop][::-1] * scale
         through = np.cumsum(np.concatenate([[above], from_top]))[1:]
         over = through - from_top  # P[loss > ε] without what has escaped
-        delta, state = cast(tuple[np.ndarray, np.ndarray], lfilter([gain], [1.0, gain - 1], over, zi=state))
+        delta = _faded(gain, over, last)
         at_most = allowed(scale)
         exceeds = np.flatnonzero(escaped + delta > at_most)
         if len(exceeds):
@@ -219,8 +223,18 @@ def _crossing(whole: Composed, escaped: float, allowed: Callable[[np.ndarray], n
             with np.errstate(divide="ignore", invalid="ignore"):  # of no mass but rounding
                 further = np.log1p((escaped + delta[cell] - at_most[cell]) / (over[cell] - delta[cell]))
             return float(cells[cell] * whole.width + np.fmin(further, whole.width))
-        above = through[-1]
+        above, last = through[-1], delta[-1]
     return -math.inf
+
+
+def _faded(gain: float, values: np.ndarray, last: float) -> np.ndarray:
+    """Return the means of `values` so far, each `gain` of a value and 1 − `gain` of the mean before it."""
+    rest = np.full(len(values), gain - 1)
+    # The same to the last bit as by `scipy.signal.lfilter`, which takes half a second to import.
+    bands = np.stack([np.zeros_like(rest), np.ones_like(rest), rest])
+    fresh = gain * values
+    fresh[0] -= last * (gain - 1)
+    return cast(np.ndarray, solve_banded((1, 1), bands, fresh, check_finite=False))
 
 
 # Losses are rounded to multiples of an interval: 1e-4, coarser where ε or the loss of one release is so large
@@ -251,16 +265,16 @@ MOST_NOISE, LEAST_NOISE, LEAST_RATE = 1e9, 1e-50, 1e-12
 EACH_ROUND_UNTIL = 20
 STEP = 1.1
 
-# More distinct mechanisms than this have no curve: each is a loss distribution of its own, and all of them
+# More distinct releases than this have no curve: each is a loss distribution of its own, and all of them
 # are composed at every evaluated round. Of cohorts of a fixed size there may be as many as they have sizes,
 # on a coarser grid, whose scale some of the moments tell.
-MOST_MECHANISMS, MOST_SIZES = 8, 300
+MOST_RELEASES, MOST_SIZES = 8, 300
 SIZES_CELLS = 1_000  # per ε
 SOME_LAMBDAS = moments.LAMBDAS[::8]
 
 
 def interval(
-    mechanisms: Sequence[Mechanism],
+    releases: Sequence[Release],
     times: Sequence[int],
     delta: float,
     sensitivity: str,
@@ -273,14 +287,14 @@ def interval(
     more than there may be, and smaller where a usual loss would be few intervals.
     """
     cost, widest = np.zeros(len(lambdas)), 0.0
-    for mechanism, count in zip(mechanisms, times, strict=True):
-        if mechanism.noise_multiplier > 0:
-            rate, noise = _counted_as(mechanism, sensitivity)
+    for release, count in zip(releases, times, strict=True):
+        if release.noise_multiplier > 0:
+            rate, noise = _counted_as(release, sensitivity)
             if noise < LEAST_NOISE:
                 return np.inf
             cost += count * moments.log_moment(rate, noise, lambdas)
             low, high = loss_range(rate, noise)
-            widest = max(widest, 2 * high if mechanism.law == "fixed" else high - low)
+            widest = max(widest, 2 * high if release.law == "fixed" else high - low)
     # The square of a loss is about e^moment − 1 on average.
     usual = math.sqrt(math.expm1(min(cost[0] / max(1, sum(times)), 700.0)))
     spread = math.sqrt(cost[0])
@@ -302,7 +316,7 @@ def epsilon(
     rounding leaves nothing to be certified: of an ε beyond all use, or a tiny δ.
     """
     sensitivity = planned_sensitivity(sampling_law)
-    release = planned_mechanism(sampling_rate, noise_multiplier, sampling_law)
+    release = planned_release(sampling_rate, noise_multiplier, sampling_law)
     plan = {"sampling_rate": sampling_rate, "noise_multiplier": noise_multiplier, "rounds": rounds}
     by_losses = _epsilon([release], [rounds], delta, sensitivity)
     if np.isinf(by_losses):
@@ -321,17 +335,17 @@ def evaluation_rounds(rounds: int) -> list[int]:
 def curves(view: View, delta: float) -> list[Curve]:
     """Return ε after every round for sensitivities C and 2C, or for `fixed` samples 2C alone.
 
-    None for `seen` samples, of which there is no loss distribution here, or for very many mechanisms. A
-    sensitivity whose ε is beyond all use (`WIDEST`) is left out. Between the `evaluated` rounds a curve
-    carries the value of the next one, which is larger: ε never falls from round to round.
+    None for very many different releases. A sensitivity whose ε is beyond all use (`WIDEST`) is left out.
+    Between the rounds that are evaluated a curve carries the value of the next one, which is larger: ε never
+    falls from round to round.
     """
-    most = MOST_SIZES if view.law == "fixed" else MOST_MECHANISMS
-    if view.law == "seen" or len(view.mechanisms) > most:
+    most = MOST_SIZES if view.law == "fixed" else MOST_RELEASES
+    if len(view.releases) > most:
         return []
     done = tuple(map(tuple, view.counts.cumsum(axis=0).tolist()))
     by_sensitivity: list[Curve] = []
     for sensitivity in view.sensitivities:  # as in rdp.py: add/remove at 2C bounds replaced clients
-        value = _epsilons(tuple(view.mechanisms), done, delta, sensitivity)
+        value = _epsilons(tuple(view.releases), done, delta, sensitivity)
         if value is None:
             continue
         nothing = np.isinf(value)  # there was no noise, or rounding leaves nothing to be certified
@@ -341,8 +355,8 @@ def curves(view: View, delta: float) -> list[Curve]:
     return by_sensitivity
 
 
-def _epsilon(mechanisms: Sequence[Mechanism], times: Sequence[int], delta: float, sensitivity: str) -> float:
-    run = {release: count for release, count in zip(mechanisms, times, strict=True) if count}
+def _epsilon(releases: Sequence[Release], times: Sequence[int], delta: float, sensitivity: str) -> float:
+    run = {release: count for release, count in zip(releases, times, strict=True) if count}
     if not run:
         return 0.0
     if any(release.noise_multiplier == 0 for release in run):
@@ -357,7 +371,7 @@ def _epsilon(mechanisms: Sequence[Mechanism], times: Sequence[int], delta: float
     return np.inf
 
 
-def _together(run: Mapping[Mechanism, int]) -> dict[Mechanism, int]:
+def _together(run: Mapping[Release, int]) -> dict[Release, int]:
     """Return releases with all whole Gaussians among them as the single one that they amount to."""
     whole = {release: count for release, count in run.items() if release.sampling_rate == 1}
     if not whole:
@@ -365,34 +379,34 @@ def _together(run: Mapping[Mechanism, int]) -> dict[Mechanism, int]:
     sampled = {release: count for release, count in run.items() if release not in whole}
     with np.errstate(divide="ignore", over="ignore", under="ignore"):
         seen = sum(count * np.float64(release.noise_multiplier) ** -2.0 for release, count in whole.items())
-        alone = planned_mechanism(1.0, float(np.float64(seen) ** -0.5))
+        alone = planned_release(1.0, float(np.float64(seen) ** -0.5))
     return sampled | {alone: 1}
 
 
-def _counted_as(mechanism: Mechanism, sensitivity: str) -> tuple[float, float]:
-    return max(mechanism.share, LEAST_RATE), min(mechanism.multiplier(sensitivity), MOST_NOISE)
+def _counted_as(release: Release, sensitivity: str) -> tuple[float, float]:
+    return max(release.share, LEAST_RATE), min(release.multiplier(sensitivity), MOST_NOISE)
 
 
 def _losses(
-    mechanisms: Iterable[Mechanism], width: float, delta: float, sensitivity: str
-) -> dict[Mechanism, list[PrivacyLoss]]:
-    """Return the losses of one release of each mechanism: when a client is removed, and when one is added.
+    releases: Iterable[Release], width: float, delta: float, sensitivity: str
+) -> dict[Release, list[PrivacyLoss]]:
+    """Return the losses of each release: when a client is removed, and when one is added.
 
     Of samples of a fixed size it is one loss, of a client that is replaced, which holds for Poisson samples
     too, and at every δ.
     """
-    releases = {release: _counted_as(release, sensitivity) for release in mechanisms}
+    counted = {release: _counted_as(release, sensitivity) for release in releases}
     large = sensitivity == "2C" and delta > LARGEST_DELTA
-    if large or any(release.law == "fixed" for release in releases):
-        return {release: [replacement_loss_from_above(*of, width)] for release, of in releases.items()}
+    if large or any(release.law == "fixed" for release in counted):
+        return {release: [replacement_loss_from_above(*of, width)] for release, of in counted.items()}
     return {
         release: [loss_from_above(*of, width, added) for added in (False, True)]
-        for release, of in releases.items()
+        for release, of in counted.items()
     }
 
 
 def _composed(
-    once: Mapping[Mechanism, Sequence[PrivacyLoss]], run: Mapping[Mechanism, int], delta: float
+    once: Mapping[Release, Sequence[PrivacyLoss]], run: Mapping[Release, int], delta: float
 ) -> float:
     counted = [(once[release], count) for release, count in run.items()]
     ways = zip(*(losses for losses, _ in counted), strict=True)
@@ -402,22 +416,22 @@ def _composed(
 
 @cache  # runs of one paper differ in their data more often than in their noise
 def _epsilons(
-    mechanisms: tuple[Mechanism, ...], done: tuple[tuple[int, ...], ...], delta: float, sensitivity: str
+    releases: tuple[Release, ...], done: tuple[tuple[int, ...], ...], delta: float, sensitivity: str
 ) -> np.ndarray | None:
-    """Return ε after every round, in each of which so many releases were `done` of every mechanism."""
-    many = len(mechanisms) > MOST_MECHANISMS
+    """Return ε after every round, in each of which so many releases of each kind were `done`."""
+    many = len(releases) > MOST_RELEASES
     grid = (SIZES_CELLS, SOME_LAMBDAS) if many else (CURVE_CELLS, moments.LAMBDAS)
-    width = interval(mechanisms, done[-1], delta, sensitivity, *grid)
+    width = interval(releases, done[-1], delta, sensitivity, *grid)
     if not width <= WIDEST:
         return None
-    noisy = [release for release in mechanisms if release.noise_multiplier > 0]
+    noisy = [release for release in releases if release.noise_multiplier > 0]
     once = _losses(noisy, width, delta, sensitivity)
     value = np.full(len(done), np.inf)
     for last in evaluation_rounds(len(done)):
-        run = {release: count for release, count in zip(mechanisms, done[last - 1], strict=True) if count}
+        run = {release: count for release, count in zip(releases, done[last - 1], strict=True) if count}
         if run.keys() - once.keys():
             break
         value[last - 1] = _composed(once, run, delta) if run else 0.0
     if not many:
-        value[-1] = _epsilon(mechanisms, done[-1], delta, sensitivity)
+        value[-1] = _epsilon(releases, done[-1], delta, sensitivity)
     return np.minimum.accumulate(value[::-1])[::-1]

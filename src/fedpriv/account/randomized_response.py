@@ -2,8 +2,7 @@
 
 Binary Federated Learning with Client-Level Differential Privacy (below: DPFL-BNN), Lemma 3 and Theorem 1.
 A bit is kept with probability p = 1/2 + γ and flipped otherwise; neighbours replace one client, whose
-bits may all become others. A trace has six readings: a neighbour differs in one bit, in all bits or in
-everything that it sends, and single uploads are seen or the sum over the cohort alone. Behind secure
+bits may all become others. Behind secure
 aggregation all other true bits are taken to be equal, the worst case; sums within REACH standard
 deviations are looked at one by one, what is beyond is bounded by Hoeffding's inequality, in steps that
 double, each with the largest loss that is in it.
@@ -14,18 +13,23 @@ them. DEVIATION: Theorem 1 prints g⁻¹((1/δ)/T); its own proof needs g⁻¹(l
 computed: the ε as printed would be absurdly small (0.009 of 100 rounds at γ = .1 and δ = 1e-5).
 """
 
+from __future__ import annotations
+
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache, lru_cache, partial
 from itertools import pairwise
-from typing import NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import gammaln
 
-from fedpriv.account.check import Trace
 from fedpriv.account.ranges import check
-from fedpriv.account.statement import SAME_FLIPS, Curve, PrivacyStatement
+from fedpriv.account.releases import BARE, ONE_BIT
+from fedpriv.account.statement import Curve, PrivacyStatement
+
+if TYPE_CHECKING:
+    from fedpriv.account.views import View
 
 Divergence = Callable[[np.ndarray], np.ndarray]
 
@@ -79,7 +83,7 @@ def epsilons(
         name: PrivacyStatement(
             float(by_reading[name]),
             delta,
-            unit="client" if "vector" in name else "one bit of a client",
+            unit="client" if "vector" in name else ONE_BIT,
             relation="replace_one",
             sampling_law="full",
             accountant="exact" if "exact" in name else "rdp",
@@ -289,87 +293,33 @@ def _loss(k: np.ndarray, clients: int, pure: float) -> np.ndarray:
     return np.log1p(ratio)
 
 
-ONE_BIT, ALL_BITS = "one bit of a client", "all bits of a client"
-RELATION = "replace_one"
+def rdp_curve(view: View, delta: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return ε of a view of bits after every round by Rényi divergences, and its order; both `[T]`."""
+    return _counted_of(view, "rdp", delta)
 
 
-class ResponseView(NamedTuple):
-    """One reading of T rounds, each with the same flips of the same number of bits."""
-
-    unit: str
-    accounting: str  # upload or sum
-    sensitivity: str  # what neighbours differ in: bit, bits or all
-    law: str
-    gamma: float
-    clients: int  # whose bits are in the sum, in the smallest round; 1 where single uploads are seen
-    released: np.ndarray  # [T], how many of the bits that may differ were released by then
-    revealed: bool  # True where no flip hides what neighbours differ in
-    violation: str = ""  # the assumption of the reading that fails; empty if all hold
+def exact_curves(view: View, delta: float) -> list[Curve]:
+    """Return the exact ε after every round of one bit of a single upload."""
+    return _of_single_bits(view, "exact", delta)
 
 
-def answers_at_random(trace: Trace) -> bool:
-    """Return True where the clients of a checked trace answer by randomised response."""
-    return bool((trace["noisy_bits"] > 0).all())
+def theorem_curves(view: View, delta: float) -> list[Curve]:
+    """Return ε after every round of one bit of a single upload, as Theorem 1 counts it."""
+    return _of_single_bits(view, "theorem", delta)
 
 
-def response_views(trace: Trace) -> Iterator[ResponseView]:
-    """Yield the readings of a checked trace; there are none without randomised response.
-
-    One coin for a whole tensor hides nothing but its sign: two vectors that differ otherwise have no outcome
-    in common, so nothing hides all bits, and one bit is hidden only from who sees no other bit of its tensor.
-    What is sent in the clear beside the bits (statistics of batch normalisation) reveals a client.
-    """
-    if not answers_at_random(trace) or (trace["mechanism"] != "randomized_response").any():
-        return
-    gamma, coordinate = float(trace["gamma"][0]), trace["flips"][0] == "coordinate"
-    rounds = trace["releases"].astype(np.int64).cumsum()
-    smallest = max(1, int(trace["cohort_size"].min()))
-    bare = gamma == 0.5
-    clear = bool((trace["clear_values"] > 0).any())
-    # A client is counted in every round: whoever sees uploads sees who took part.
-    for accounting, clients in (("upload", 1), ("sum", smallest)):
-        all_bits = ResponseView(
-            unit=ALL_BITS,
-            accounting=accounting,
-            sensitivity="bits",
-            law="full",
-            gamma=gamma,
-            clients=clients,
-            released=rounds * int(trace["noisy_bits"][0]),
-            revealed=bare or not coordinate,
-        )
-        yield all_bits._replace(
-            unit=ONE_BIT,
-            sensitivity="bit",
-            released=rounds,
-            revealed=bare,
-            violation="" if coordinate else SAME_FLIPS,
-        )
-        yield all_bits
-        yield all_bits._replace(unit="client", sensitivity="all", revealed=all_bits.revealed or clear)
+def _of_single_bits(view: View, accountant: str, delta: float) -> list[Curve]:
+    if view.accounting != "upload":  # of a sum nobody has counted so
+        return []
+    return [view.curve(*_counted_of(view, accountant, delta), accountant, "bit")]
 
 
-def curves(view: ResponseView, delta: float) -> list[Curve]:
-    """Return ε after every round: by Rényi divergences, and of single bits by every conversion there is."""
-    unknown = np.full(len(view.released), np.nan)
-    single = (view.accounting, view.sensitivity) == ("upload", "bit")
-    by_accountant: list[Curve] = []
-    for name in ACCOUNTANTS if single else ("rdp",):
-        if view.revealed:
-            epsilon, order = np.full_like(unknown, np.inf), unknown
-        else:
-            epsilon, order = _counted(name, view.gamma, view.clients, tuple(view.released.tolist()), delta)
-        by_accountant.append(
-            Curve(
-                epsilon,
-                order,
-                accountant=name,
-                relation=RELATION,
-                sensitivity=view.sensitivity,
-                violation=view.violation,
-            )
-        )
-    return by_accountant
+def _counted_of(view: View, accountant: str, delta: float) -> tuple[np.ndarray, np.ndarray]:
+    (bit,) = view.releases
+    released = view.counts[:, 0].cumsum()
+    if bit.gamma == BARE:
+        return np.full(len(released), np.inf), np.full(len(released), np.nan)
+    return _counted(accountant, bit.gamma, bit.clients, tuple(released.tolist()), delta)
 
 
 @cache  # runs of one paper differ in their data more often than in their flips
@@ -385,7 +335,3 @@ def _counted(
     with np.errstate(divide="ignore"):
         order = np.full(len(epsilon), np.nan) if accountant == "exact" else 1 - 2 * np.log(delta) / epsilon
     return epsilon, order
-
-
-# Those after the first count single bits of a single upload.
-ACCOUNTANTS = ("rdp", "exact", "theorem")

@@ -10,19 +10,30 @@
   Roth, Su 2022, "Gaussian differential privacy", corollary 2.13.
 """
 
+from __future__ import annotations
+
 import math
 from decimal import Decimal, localcontext
 from functools import cache, lru_cache
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import gammaln, log_ndtr
 
-from fedpriv.account import moments
+from fedpriv.account import moments, randomized_response
+from fedpriv.account.releases import Release, planned_release, planned_sensitivity
 from fedpriv.account.statement import Curve
-from fedpriv.account.views import Mechanism, View, planned_mechanism, planned_sensitivity
+
+if TYPE_CHECKING:
+    from fedpriv.account.views import View
 
 NEAR = 1e-9  # what the search for a root may be off
+
+# Rényi orders α: those of dp-accounting, which takes a second to import.
+ORDERS = np.array(
+    [*(1 + tenths / 10 for tenths in range(1, 100)), *range(11, 64), 128, 256, 512, 1024], dtype=np.float64
+)
 
 
 def log_delta(epsilon: float, mu: float) -> float:
@@ -140,14 +151,14 @@ def epsilon(
     With sampling law `fixed` that of samples of a fixed size, one unit replaced.
     """
     sensitivity = planned_sensitivity(sampling_law)
-    once = divergences(planned_mechanism(sampling_rate, noise_multiplier, sampling_law), sensitivity)
+    once = divergences(planned_release(sampling_rate, noise_multiplier, sampling_law), sensitivity)
     return float(least_epsilon(rounds * once, delta)[0])
 
 
 def curves(view: View, delta: float) -> list[Curve]:
-    """Return ε after every round: for sensitivities C and 2C, or for `fixed` samples 2C alone.
+    """Return ε after every round: for sensitivities C and 2C, for `fixed` samples 2C alone, or of bits.
 
-    Divergences add up, so each mechanism is evaluated once.
+    Divergences add up, so each release is evaluated once.
     """
     # See docs/accounting.md for why twice the sensitivity under add/remove bounds replaced clients.
     return [
@@ -158,53 +169,45 @@ def curves(view: View, delta: float) -> list[Curve]:
 
 def epsilons(view: View, delta: float, sensitivity: str) -> tuple[np.ndarray, np.ndarray]:
     """Return ε after every round and the order that gave it, NaN where ε is infinite; both `[T]`."""
-    once = [divergences(mechanism, sensitivity) for mechanism in view.mechanisms]
+    if view.mechanism == "randomized_response":
+        return randomized_response.rdp_curve(view, delta)
+    once = [divergences(release, sensitivity) for release in view.releases]
     return least_epsilon(view.running(np.array(once)), delta)
 
 
 def least_epsilon(divergences: np.ndarray, delta: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return the least ε that divergences at the library's orders allow at δ, and the order that gives it.
+    """Return the least ε that divergences at `ORDERS` allow at δ, and the order that gives it.
 
     `divergences` are `[..., α]`, both results `[...]`; the order is NaN where ε is infinite. Canonne, Kamath,
     Steinke 2020, "The discrete Gaussian for differential privacy", Proposition 12. The library has the same,
     for one round at a time and so a hundred times slower.
     """
-    alphas = np.array(orders())
-    candidates = divergences + np.log1p(-1 / alphas) - np.log(delta * alphas) / (alphas - 1)
+    candidates = divergences + np.log1p(-1 / ORDERS) - np.log(delta * ORDERS) / (ORDERS - 1)
     # δ ≤ √(1 − e^−KL): so little is hidden by δ alone.
     candidates = np.where(delta**2 + np.expm1(-divergences) > 0, 0.0, candidates)
     best = candidates.argmin(axis=-1)
     epsilon = np.take_along_axis(candidates, best[..., None], axis=-1)[..., 0].clip(min=0.0)
-    return epsilon, np.where(np.isfinite(epsilon), alphas[best], np.nan)
-
-
-@cache
-def orders() -> list[float]:
-    """Return the orders of the library."""
-    from dp_accounting.rdp import RdpAccountant
-
-    return RdpAccountant().orders.tolist()
+    return epsilon, np.where(np.isfinite(epsilon), ORDERS[best], np.nan)
 
 
 @lru_cache(maxsize=1024)  # runs of one paper differ in their data more often than in their noise
-def divergences(mechanism: Mechanism, sensitivity: str) -> np.ndarray:
-    """Return the divergence of one release at every order of the library, never below the exact bound.
+def divergences(release: Release, sensitivity: str) -> np.ndarray:
+    """Return the divergence of one release at each of `ORDERS`, never below the exact bound.
 
     Poisson, seen and full samples are for add/remove neighbours, fixed ones for replaced ones. Log-moments
     are convex in λ = α − 1: a chord between whole λ lies above those between.
     """
-    alphas = np.array(orders())
-    rate, multiplier = mechanism.share, mechanism.multiplier(sensitivity)
-    fixed = mechanism.law == "fixed"
-    if rate == 1 or mechanism.law == "seen":
-        whole = alphas * moments.log_moment(1.0, multiplier, [1])[0] / 2
-        return whole if rate == 1 else moments.seen_moment(rate, (alphas - 1) * whole) / (alphas - 1)
-    lambdas = alphas - 1
+    rate, multiplier = release.share, release.multiplier(sensitivity)
+    fixed = release.law == "fixed"
+    if rate == 1 or release.law == "seen":
+        whole = ORDERS * moments.log_moment(1.0, multiplier, [1])[0] / 2
+        return whole if rate == 1 else moments.seen_moment(rate, (ORDERS - 1) * whole) / (ORDERS - 1)
+    lambdas = ORDERS - 1
     whole = np.unique(np.concatenate([np.floor(lambdas), np.ceil(lambdas)]))[1:]
     with np.errstate(divide="ignore", over="ignore", under="ignore"):
         scale = 0.5 / np.square(multiplier)
     if not np.isfinite(scale):
-        return np.full(len(alphas), np.inf)
+        return np.full(len(ORDERS), np.inf)
     if fixed:
         known = log_moments(rate, float(scale), (whole.astype(int) + 1).tolist())
     else:
@@ -212,7 +215,7 @@ def divergences(mechanism: Mechanism, sensitivity: str) -> np.ndarray:
     bounds = np.interp(lambdas, [0.0, *whole], [0.0, *known])
     between = np.ceil(lambdas) != lambdas
     if multiplier >= LEAST and not fixed:
-        series = _series(rate, min(multiplier, MOST), tuple(alphas[between].tolist()))
+        series = _series(rate, min(multiplier, MOST), tuple(ORDERS[between].tolist()))
         bounds[between] = np.fmin(bounds[between], series)
     return bounds / lambdas
 

@@ -22,6 +22,7 @@ OTHER_DENOMINATOR = "the sum has another denominator"
 SAME_FLIPS = "the other bits of the tensor flip together"
 SAME_CLIENT = "the client that holds an example stays the same"
 MEAN_CLIPPED = "one example may move a clipped mean by 2C"
+SAME_NOISE = "runs of one name and seed draw the same noise"
 NO_TERM = "so few equal distances have no confidence term"
 
 MARKS = {"†": "not a guarantee", "‡": "an estimate, never a guarantee"}

@@ -4,22 +4,37 @@ Federated Learning with Bayesian Differential Privacy, section V. A trace has on
 where the server adds noise (of its instances, where it holds them itself), two where clients' own noise
 is counted towards them (`joint`: the sum of uploads, or single uploads), one more where clients add noise
 to what they send, and two of its instances where there is noise in local training (sequential, parallel).
-Randomised response has readings of its own (`flips`). Each view says whose presence is protected from
-whom, and by which mechanisms.
+Where clients answer by randomised response there are six: a neighbour differs in one bit, in all bits or
+in everything that it sends, and single uploads are seen or the sum over the cohort alone. Each view says
+whose presence is protected from whom, and by which releases.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from fedpriv.account.check import Trace, noise_by_the_holder, over_bound
-from fedpriv.account.randomized_response import answers_at_random
-from fedpriv.account.statement import LEAST_UNKNOWN, MEAN_CLIPPED, SAME_CLIENT, SIZE_SEEN, Curve
-from fedpriv.errors import require_known
+from fedpriv.account.releases import (
+    ALL_BITS,
+    BARE,
+    ONE_BIT,
+    RandomBit,
+    Release,
+    distinct_releases,
+    planned_release,
+)
+from fedpriv.account.statement import (
+    LEAST_UNKNOWN,
+    MEAN_CLIPPED,
+    SAME_CLIENT,
+    SAME_FLIPS,
+    SIZE_SEEN,
+    Curve,
+)
 from fedpriv.trace import DISTANCES, SAMPLED, own_columns
 
 ADD_OR_REMOVE = {"C": "add_remove", "2C": "replace_one"}
@@ -47,8 +62,12 @@ class Samples(NamedTuple):
         return max(1, steps * int(self.taking_part.sum()))
 
 
+_NONE = np.ones(0)
+NOT_SAMPLED = Samples(_NONE, _NONE, _NONE, {}, {}, {}, _NONE, "sum", _NONE)
+
+
 class View(NamedTuple):
-    """Whose presence is protected from whom: the mechanisms that were run, how many, and the samples."""
+    """Whose presence is protected from whom: what was released, how many times, and the samples."""
 
     unit: str
     accounting: str  # sequential, parallel, sum, sized, upload, drawn; empty for noise that the server adds
@@ -56,11 +75,11 @@ class View(NamedTuple):
     relations: dict[str, str]  # sensitivity -> the neighbours whom it is for
     certified: tuple[str, ...]  # the sensitivities that the mechanism enforces
     violation: str  # the assumption of the view that fails; empty if all hold
-    mechanisms: list[Mechanism]  # [D], distinct
-    counts: np.ndarray  # [T, D], how many of each were run in a round
-    samples: Samples
+    releases: list[Any]  # [D], distinct, each a `Release` or a `RandomBit`
+    counts: np.ndarray  # [T, D], how many of each there were in a round
+    samples: Samples = NOT_SAMPLED
     distance: str = "remove_sum"  # how far apart its neighbours are
-    residual: float = 0.0  # the probability that the mechanisms are not those that were run; δ pays for it
+    residual: float = 0.0  # the probability that the releases are others than these; δ pays for it
     uncertified: str = ""  # why a sensitivity is not certified that is not
     mechanism: str = "gaussian"  # what was released, as its scheme declares
     # Columns `[T]` of the trace beyond what every trace has: of the mechanism, and of how often who comes.
@@ -81,21 +100,10 @@ class View(NamedTuple):
         return Curve(epsilon, order, accountant, relation, sensitivity=sensitivity, violation=violation)
 
     def running(self, costs: np.ndarray) -> np.ndarray:
-        """Return the total after each round `[T, ...]` of the mechanisms' costs `[D, ...]`; 0 × ∞ = 0."""
+        """Return the total after each round `[T, ...]` of the releases' costs `[D, ...]`; 0 × ∞ = 0."""
         done = self.counts.cumsum(axis=0)
         revealed = done @ np.isinf(costs).astype(np.int64)
         return np.where(revealed > 0, np.inf, done @ np.where(np.isinf(costs), 0.0, costs))
-
-
-def distinct_mechanisms(
-    mechanisms: Iterable[Mechanism], times: np.ndarray
-) -> tuple[list[Mechanism], np.ndarray]:
-    """Return the distinct ones of the rounds' mechanisms `[T]` and how many of each a round had `[T, D]`."""
-    by_round = list(mechanisms)
-    column = {mechanism: index for index, mechanism in enumerate(dict.fromkeys(by_round))}
-    counts = np.zeros((len(by_round), len(column)), dtype=np.int64)
-    counts[np.arange(len(by_round)), [column[mechanism] for mechanism in by_round]] = times
-    return list(column), counts
 
 
 def effective_noise(trace: Trace, noise: np.ndarray) -> np.ndarray:
@@ -107,39 +115,9 @@ def effective_noise(trace: Trace, noise: np.ndarray) -> np.ndarray:
     return np.where(trace["clear_values"] > 0, 0.0, noise)
 
 
-class Mechanism(NamedTuple):
-    """One Gaussian release of a sum over a random sample of units."""
-
-    law: str  # poisson, fixed, full, or seen: drawn at random, and whoever looks sees who was
-    population: int
-    sample: int  # of `fixed` draws; 0 otherwise, where the realised size is not public
-    sampling_rate: float
-    noise_multiplier: float  # noise std over the bound C of one unit's part; 0 if there was no noise
-
-    def multiplier(self, sensitivity: str) -> float:
-        """Return the multiplier seen when one unit moves the sum by `sensitivity`, C or 2C."""
-        return self.noise_multiplier if sensitivity == "C" else self.noise_multiplier / 2
-
-    @property
-    def share(self) -> float:
-        """Return the chance of a unit to be in the release."""
-        drawn = self.law == "fixed" and self.population
-        return self.sample / self.population if drawn else self.sampling_rate
-
-
-def planned_mechanism(sampling_rate: float, noise_multiplier: float, law: str = "poisson") -> Mechanism:
-    """Return the mechanism of rounds that have not happened yet, as the planner of a run sees it."""
-    return Mechanism("full" if sampling_rate == 1 else law, 0, 0, sampling_rate, noise_multiplier)
-
-
-# How whoever plans may say that clients get into a round, -> how far apart neighbours then are.
-PLANNED = {"poisson": "C", "fixed": "2C"}
-
-
-def planned_sensitivity(sampling_law: str) -> str:
-    """Return how far apart the neighbours of a plan are; BadInput where it has another law."""
-    require_known("sampling_law", [sampling_law], PLANNED)
-    return PLANNED[sampling_law]
+def answers_at_random(trace: Trace) -> bool:
+    """Return True where the clients of a checked trace answer by randomised response."""
+    return bool((trace["noisy_bits"] > 0).all())
 
 
 def local_noise_counts(trace: Trace) -> bool:
@@ -335,12 +313,11 @@ def client_views(
         effective_noise(trace, multiplier).tolist(),
         strict=True,
     )
-    mechanisms = (
-        Mechanism(law, population, size if law == "fixed" else 0, rate, z)
-        for population, size, rate, z in rounds
+    each = (
+        Release(law, everybody, size if law == "fixed" else 0, rate, z) for everybody, size, rate, z in rounds
     )
-    run, counts = distinct_mechanisms(
-        mechanisms, trace["releases"].astype(np.int64) * (once if released is None else released)
+    run, counts = distinct_releases(
+        each, trace["releases"].astype(np.int64) * (once if released is None else released)
     )
     return View(
         unit=unit,
@@ -349,7 +326,7 @@ def client_views(
         relations=ADD_OR_REMOVE,
         certified=("C", "2C"),
         violation="",
-        mechanisms=run,
+        releases=run,
         counts=counts,
         samples=Samples(
             sampling_rate=trace["sampling_rate"].astype(np.float64),
@@ -380,7 +357,50 @@ def views(trace: Trace, distances: Mapping[str, np.ndarray]) -> list[View]:
         bare += [example_views(trace, distances, "sequential"), example_views(trace, distances, "parallel")]
     mechanism = _mechanism(trace)
     facts = {name: trace[name] for name in own_columns(mechanism) if name in trace}
-    return [statistics_released(view, trace)._replace(mechanism=mechanism, facts=facts) for view in bare]
+    noised = [statistics_released(view, trace)._replace(mechanism=mechanism, facts=facts) for view in bare]
+    return [*noised, *answer_views(trace)]
+
+
+def answer_views(trace: Trace) -> Iterator[View]:
+    """Yield the views of who answers by randomised response; there are none where nobody does.
+
+    One coin for a whole tensor hides nothing but its sign: two vectors that differ otherwise have no outcome
+    in common, so nothing hides all bits, and one bit is hidden only from who sees no other bit of its tensor.
+    What is sent in the clear beside the bits (statistics of batch normalisation) reveals a client.
+    """
+    if not answers_at_random(trace) or (trace["mechanism"] != "randomized_response").any():
+        return
+    gamma, each_by_itself = float(trace["gamma"][0]), trace["flips"][0] == "coordinate"
+    rounds = trace["releases"].astype(np.int64)[:, None]
+    clear = bool((trace["clear_values"] > 0).any())
+    # A client is counted in every round: whoever sees uploads sees who took part.
+    for accounting, clients in (("upload", 1), ("sum", max(1, int(trace["cohort_size"].min())))):
+        hidden, bare = RandomBit(gamma, clients), RandomBit(BARE, clients)
+        bit = View(
+            unit=ONE_BIT,
+            accounting=accounting,
+            law="full",
+            relations={"bit": "replace_one"},
+            certified=("bit",),
+            violation="" if each_by_itself else SAME_FLIPS,
+            releases=[hidden],
+            counts=rounds,
+            mechanism="randomized_response",
+        )
+        bits = bit._replace(
+            unit=ALL_BITS,
+            relations={"bits": "replace_one"},
+            certified=("bits",),
+            violation="",
+            releases=[hidden if each_by_itself else bare],
+            counts=rounds * int(trace["noisy_bits"][0]),
+        )
+        yield bit
+        yield bits
+        sent = [bare] if clear else bits.releases
+        yield bits._replace(
+            unit="client", relations={"all": "replace_one"}, certified=("all",), releases=sent
+        )
 
 
 def statistics_released(view: View, trace: Trace) -> View:
@@ -392,9 +412,9 @@ def statistics_released(view: View, trace: Trace) -> View:
     if not releases.any():
         return view
     noise = trace["statistics_noise_multiplier"].astype(np.float64)
-    run, counts = distinct_mechanisms((planned_mechanism(1.0, z) for z in noise.tolist()), releases)
+    run, counts = distinct_releases((planned_release(1.0, z) for z in noise.tolist()), releases)
     return view._replace(
-        mechanisms=[*view.mechanisms, *run],
+        releases=[*view.releases, *run],
         counts=np.concatenate([view.counts, counts], axis=1),
         samples=view.samples._replace(distances={}, panels={}),
     )
@@ -434,11 +454,11 @@ def example_views(
     sampled = {name: array for name, array in sampled.items() if array is not None}
     # Only the clipped mean of a batch is bounded where examples are not: any two are within 2C.
     largest = DISTANCES if examples else dict.fromkeys(DISTANCES, 2.0)
-    mechanisms = (
-        Mechanism("poisson", 0, 0, q, z) for q, z in zip(rate.tolist(), multiplier.tolist(), strict=True)
+    releases = (
+        Release("poisson", 0, 0, q, z) for q, z in zip(rate.tolist(), multiplier.tolist(), strict=True)
     )
-    run, counts = distinct_mechanisms(
-        mechanisms, trace["releases"].astype(np.int64) * steps * (size if sequential else alike)
+    run, counts = distinct_releases(
+        releases, trace["releases"].astype(np.int64) * steps * (size if sequential else alike)
     )
     return View(
         unit="instance",
@@ -448,7 +468,7 @@ def example_views(
         certified=("C", "2C") if examples else ("2C",),
         violation=_violation(trace, sequential),
         uncertified=MEAN_CLIPPED,
-        mechanisms=run,
+        releases=run,
         counts=counts,
         samples=Samples(
             sampling_rate=rate,

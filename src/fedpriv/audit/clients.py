@@ -19,8 +19,9 @@ from scipy.special import ndtr
 from scipy.stats import binom
 
 from fedpriv.account import loss, pld, rdp
+from fedpriv.account.releases import Release, planned_release
 from fedpriv.account.statement import PrivacyStatement
-from fedpriv.account.views import Mechanism, View, planned_mechanism
+from fedpriv.account.views import View
 from fedpriv.audit import bounds
 from fedpriv.audit.finding import ARITHMETIC, Finding, Known, finding
 
@@ -116,7 +117,7 @@ SOLVED = 1e-8  # more than an ε in closed form is off
 LARGE = 500.0  # a loss beyond which sampling at any rate takes a constant from it
 
 # (releases, how many of each, width of a grid, δ) -> a lower bound on ε.
-Bound = Callable[[Sequence[Mechanism], Sequence[int], float, float], float]
+Bound = Callable[[Sequence[Release], Sequence[int], float, float], float]
 
 
 def standardise(view: View, distances: np.ndarray) -> np.ndarray:
@@ -146,12 +147,12 @@ def removal_epsilon(rate: float, moved: np.ndarray, delta: float) -> float:
     with np.errstate(divide="ignore"):
         level = np.ceil(np.log(moved / largest) / math.log(STEP) - 1e-9)
     levels, rounds = np.unique(level[level < LEVELS].astype(np.int64), return_counts=True)
-    releases = [planned_mechanism(rate, float(noise)) for noise in 1 / (largest * STEP**levels)]
+    releases = [planned_release(rate, float(noise)) for noise in 1 / (largest * STEP**levels)]
     return refine_bound(releases, rounds.tolist(), delta, finest_width(rate, largest), lower_bound)
 
 
 def refine_bound(
-    releases: Sequence[Mechanism], times: Sequence[int], delta: float, narrow: float, bound: Bound
+    releases: Sequence[Release], times: Sequence[int], delta: float, narrow: float, bound: Bound
 ) -> float:
     """Return the best `bound` on ε, on grids that are finer and finer down to `narrow`, while that pays."""
     interval = pld.interval(releases, times, delta, "C", CELLS)
@@ -173,7 +174,7 @@ def finest_width(rate: float, largest: float) -> float:
     return max(usual / RESOLVED, 2 * (high - low) / pld.MOST_CELLS)
 
 
-def lower_bound(releases: Sequence[Mechanism], times: Sequence[int], width: float, delta: float) -> float:
+def lower_bound(releases: Sequence[Release], times: Sequence[int], width: float, delta: float) -> float:
     """Return a lower bound on ε of so many of each release, from losses on multiples of `width`."""
     return max(
         pld.lower_epsilon(
@@ -350,4 +351,4 @@ def sum_statements(known: Known) -> list[PrivacyStatement]:
 
 def estimates(known: Known) -> Iterator[PrivacyStatement]:
     """Yield the Bayesian estimates of clients that are held against adding and removing one."""
-    return known.stated("client", accounting="", accountant="bayesian", distance="remove_sum")
+    return known.stated("client", accounting="", kind="estimate", distance="remove_sum")

@@ -16,8 +16,9 @@ from fedpriv.account import loss, pld
 from fedpriv.account.check import checked_trace
 from fedpriv.account.ledgers import ledger, statements
 from fedpriv.account.rdp import gaussian_epsilon
+from fedpriv.account.releases import Release, planned_release
 from fedpriv.account.statement import PrivacyStatement
-from fedpriv.account.views import Mechanism, View, planned_mechanism, views
+from fedpriv.account.views import View, views
 from fedpriv.audit import clients
 from fedpriv.audit.finding import ARITHMETIC, Finding, finding
 from fedpriv.frozen import Deltas
@@ -26,14 +27,14 @@ from fedpriv.trace import SAMPLED
 APART = {"removed": 1.0, "replaced": 2.0}  # of those who are drawn, in units of the bound
 
 
-def pair_epsilon(name: str, mechanisms: Sequence[Mechanism], times: Sequence[int], delta: float) -> float:
-    """Return a lower bound on ε of neighbours `removed` or `replaced`, of so many of each mechanism.
+def pair_epsilon(name: str, releases: Sequence[Release], times: Sequence[int], delta: float) -> float:
+    """Return a lower bound on ε of neighbours `removed` or `replaced`, of so many of each release.
 
     Of Poisson, full and fixed cohorts: of the last, sums of m of n, only where somebody is `replaced`.
     """
     run = [
-        (rate_of(mechanism), mechanism.noise_multiplier, count)
-        for mechanism, count in zip(mechanisms, times, strict=True)
+        (release.share, release.noise_multiplier, count)
+        for release, count in zip(releases, times, strict=True)
         if count
     ]
     if any(noise == 0 for _, noise, _ in run):
@@ -41,11 +42,11 @@ def pair_epsilon(name: str, mechanisms: Sequence[Mechanism], times: Sequence[int
     together = math.hypot(
         *(APART[name] * math.sqrt(count) / noise for rate, noise, count in run if rate == 1)
     )
-    drawn = [(planned_mechanism(rate, noise), count) for rate, noise, count in run if rate < 1]
+    drawn = [(planned_release(rate, noise), count) for rate, noise, count in run if rate < 1]
     if not drawn:  # all of it is one release, whose ε is known but for what its solver is off
         epsilon = gaussian_epsilon(together, delta)
         return max(0.0, epsilon - clients.SOLVED * (1 + epsilon))
-    whole = [(planned_mechanism(1.0, 1 / together * APART[name]), 1)] if together else []
+    whole = [(planned_release(1.0, 1 / together * APART[name]), 1)] if together else []
     releases, counts = zip(*drawn, *whole, strict=True)
     steps = [
         clients.finest_width(release.sampling_rate, 1 / release.noise_multiplier) for release in releases
@@ -54,14 +55,7 @@ def pair_epsilon(name: str, mechanisms: Sequence[Mechanism], times: Sequence[int
     return clients.refine_bound(releases, counts, delta, min(steps), bound)
 
 
-def rate_of(mechanism: Mechanism) -> float:
-    """Return the chance of a unit to be in a release."""
-    return mechanism.sample / mechanism.population if mechanism.law == "fixed" else mechanism.sampling_rate
-
-
-def replacement_bound(
-    releases: Sequence[Mechanism], times: Sequence[int], width: float, delta: float
-) -> float:
+def replacement_bound(releases: Sequence[Release], times: Sequence[int], width: float, delta: float) -> float:
     """Return a lower bound on ε of so many of each release, in which a unit sends the opposite."""
     losses = [
         loss.replacement_loss_from_below(release.sampling_rate, release.noise_multiplier, width)
@@ -102,8 +96,8 @@ def _of_view(view: View, stated: list[PrivacyStatement], delta: float) -> Iterat
         name = "removed" if statement.sensitivity == "C" else "replaced"
         if name not in bounds:
             times = view.counts.sum(axis=0).tolist()
-            bounds[name] = pair_epsilon(name, view.mechanisms, times, delta)
+            bounds[name] = pair_epsilon(name, view.releases, times, delta)
             if view.law == "fixed":  # where all others send the opposite too, the sum is that, or 2C from it
-                apart = [one._replace(noise_multiplier=one.multiplier("2C")) for one in view.mechanisms]
+                apart = [one._replace(noise_multiplier=one.multiplier("2C")) for one in view.releases]
                 bounds[name] = max(bounds[name], pair_epsilon("removed", apart, times, delta))
         yield finding(name, statement, bounds[name], ARITHMETIC)

@@ -10,8 +10,10 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.stats import binom, chi2
 
-from fedpriv.account.randomized_response import ONE_BIT, answers_at_random, exact_epsilon
+from fedpriv.account.randomized_response import exact_epsilon
+from fedpriv.account.releases import ONE_BIT
 from fedpriv.account.statement import PrivacyStatement
+from fedpriv.account.views import answers_at_random
 from fedpriv.audit import bounds, clients
 from fedpriv.audit.finding import ARITHMETIC, Finding, Known, finding
 from fedpriv.schemes.base import RoundContext
@@ -193,14 +195,14 @@ def batch_examples(known: Known) -> Iterator[Finding]:
     Where single examples are not clipped: C is then what is counted, and not what one example can do.
     """
     view = known.view("instance", "parallel")
-    rates = {mechanism.sampling_rate for mechanism in view.mechanisms} if view else set[float]()
+    rates = {release.sampling_rate for release in view.releases} if view else set[float]()
     if view is None or "C" in view.certified or len(rates) > 1:
         return
     with np.errstate(divide="ignore"):
-        each = 2 / np.array([mechanism.noise_multiplier for mechanism in view.mechanisms])
+        each = 2 / np.array([release.noise_multiplier for release in view.releases])
     moved = np.repeat(each, view.counts.sum(axis=0))
     for stated in known.stated("instance", accounting="parallel", accountant="moments", sensitivity="C"):
-        lower = clients.removal_epsilon(view.mechanisms[0].sampling_rate, moved, stated.delta)
+        lower = clients.removal_epsilon(view.releases[0].sampling_rate, moved, stated.delta)
         yield finding("batches", stated, lower, f"{ARITHMETIC}; {len(moved):,} gradients")
 
 

@@ -1,13 +1,15 @@
-"""What a finished run has spent: its last round, by every accountant."""
+"""What a finished run has spent, or several on the same data: after the last round, by every accountant."""
 
 import errno
-from contextlib import suppress
+from collections.abc import Sequence
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
 from fedpriv.account.ledgers import LEDGER, statements, units_of
 from fedpriv.account.runs import count_run, run_trace, write_ledger
-from fedpriv.account.statement import PrivacyStatement
+from fedpriv.account.statement import SAME_NOISE, PrivacyStatement
+from fedpriv.account.together import ledger_together
 from fedpriv.cli.options import CONFIGS
 from fedpriv.config.plan import load_preset
 from fedpriv.errors import BadInput
@@ -82,6 +84,67 @@ def spent_by_run(path: Path, configs: Path = CONFIGS) -> list[PrivacyStatement]:
             return []
         with progress("accounting", 0, 1, "run"):
             return statements(count_run(directory, deltas_of(known)))
+
+
+# Of two runs, what makes a client of one the same client of the other.
+SAME_DATA = ("dataset", "photos", "partition")
+
+
+def account_together(
+    paths: Sequence[Path],
+    delta: float | None = None,
+    instance_delta: float | None = None,
+    configs: Path = CONFIGS,
+) -> list[PrivacyStatement]:
+    """Return what runs on the same data cost together, at the δ that all of them are counted at.
+
+    Nothing is written. Where two of them drew the same noise no ε is a guarantee. BadInput where data,
+    clients or δ differ, and where the runs do not compose.
+    """
+    with ExitStack() as stack:
+        runs = [RunDir(stack.enter_context(run_directory(path))) for path in paths]
+        _check_same_data(paths, [run.summary for run in runs])
+        options = {"delta": delta, "instance_delta": instance_delta}
+        overrides = {name: value for name, value in options.items() if value is not None}
+        known = [counted_at(run.path, configs) | overrides for run in runs]
+        for name, unit in UNITS.items():
+            if len(values := {at[name] for at in known if name in at}) > 1:
+                each = " and ".join(f"{value:g}" for value in sorted(values))
+                option = f"--{name.replace('_', '-')}"
+                raise BadInput(f"{option}: found {each} for {unit}, allowed in runs together: one; give it")
+        merged: dict[str, Any] = {name: value for at in known for name, value in at.items()}
+        if not merged:
+            raise nobody_says("delta", runs[0].path, configs)
+        deltas = deltas_of(merged)
+        traces = [run_trace(run) for run in runs]
+        if _draw_alike([run.summary for run in runs]):
+            traces = [trace.assign(violation=SAME_NOISE) for trace in traces]
+        return statements(ledger_together(traces, deltas), units_of(traces[0]))
+
+
+def _check_same_data(paths: Sequence[Path], summaries: Sequence[dict[str, Any]]) -> None:
+    """Raise BadInput naming what makes clients of one run others than those of another."""
+    said = [
+        {name: summary["config"].get(name) for name in SAME_DATA}
+        | {"seed": summary["seed"], "data": summary.get("data", {}).get("name")}
+        for summary in summaries
+    ]
+    for path, other in zip(paths[1:], said[1:], strict=True):
+        if differ := [name for name, value in said[0].items() if other[name] != value]:
+            words = "by which clients are dealt" if differ == ["seed"] else "whose clients are the same"
+            raise BadInput(
+                f"{path}: found another {differ[0]} than in {paths[0]}, allowed in runs together: one {words}"
+            )
+
+
+def _draw_alike(summaries: Sequence[dict[str, Any]]) -> bool:
+    """Say if two runs have the same noise, as those have whose streams are of one name and seed."""
+    drawn = [
+        (summary["run"], summary["seed"])
+        for summary in summaries
+        if not summary["config"].get("secure_noise")
+    ]
+    return len(drawn) > len(set(drawn))
 
 
 def nobody_says(name: str, directory: Path, configs: Path) -> BadInput:

@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from fedpriv.cli import audit, calculators, compare, complete, look, traces
+from fedpriv.cli import audit, calculators, compare, complete, look, plan, traces
 from fedpriv.cli.options import (
     CONFIGS,
     REFERENCE,
@@ -259,9 +259,13 @@ def run(
 
 
 def account(
-    directory: Annotated[
-        Path,
-        typer.Argument(metavar="RUN", help="A run directory, a stored run, or a plain trace, TRACE.csv."),
+    paths: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="RUN...",
+            help="A run directory, a stored run, or a plain trace, TRACE.csv; several on the same data: "
+            "what they cost together.",
+        ),
     ],
     delta: Annotated[
         float | None,
@@ -277,23 +281,31 @@ def account(
     """Count the ε of a finished run or a trace, by every accountant.
 
     The ledger of a run directory is written. Its preset says at which δ, or its summary; what neither says
-    has to be given.
+    has to be given. Of several runs nothing is written, and the same clients must be in each.
     """
-    if traces.is_trace(directory):
-        from fedpriv.account.ledgers import ledger, statements, units_of
-
-        at = traces.deltas(directory, delta, instance_delta)
-        with traces.rows_of(directory) as trace:
-            epsilons = statements(ledger(trace, at, ignore=ignore or ()), units_of(trace))
+    if all(map(traces.is_trace, paths)):
+        epsilons = traces.spent(paths, traces.deltas(paths[0], delta, instance_delta), ignore or ())
     else:
         take_only("account RUN", ["--ignore"] * bool(ignore), ["--delta", "--instance-delta"])
-        traces.require_run(directory)
-        from fedpriv.cli.account import account_run
+        for path in paths:
+            traces.require_run(path)
+        from fedpriv.cli.account import account_run, account_together
         from fedpriv.store.rundir import run_directory
 
-        with run_directory(directory) as there:
-            epsilons = account_run(there, delta, instance_delta, configs)
-    print_result({"statements": list(map(statement_as_dict, epsilons))}, statement_table(epsilons), as_json)
+        if len(paths) > 1:
+            epsilons = account_together(paths, delta, instance_delta, configs)
+        else:
+            with run_directory(paths[0]) as there:
+                epsilons = account_run(there, delta, instance_delta, configs)
+    notes = [TOGETHER.format(count=len(paths))] if len(paths) > 1 else []
+    facts = {"statements": list(map(statement_as_dict, epsilons))}
+    print_result(facts, statement_table(epsilons, notes=notes), as_json)
+
+
+TOGETHER = (
+    "All {count} together, after the last round of each: who has seen all of them has seen this much. It "
+    "holds for the same data and clients in each, whatever of one was used to choose the next."
+)
 
 
 def doctor(
@@ -314,7 +326,7 @@ def doctor(
 
     Exit code 1 if nothing can work.
     """
-    from fedpriv.config.jobs import stored_runs
+    from fedpriv.config.files import stored_runs
     from fedpriv.doctor import diagnose
 
     findings = diagnose(
@@ -353,6 +365,7 @@ def step(
 VERBS = {
     "Reproduce": {
         "list": (look.list_table, "fedpriv list runs --paper bdp2019"),
+        "plan": (plan.plan, "fedpriv plan config/laptop.yaml"),
         "fetch": (fetch, "fedpriv fetch mnist"),
         "run": (
             run,

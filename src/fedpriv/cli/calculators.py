@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import ROUND_CEILING, Context
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -21,26 +21,41 @@ from fedpriv.cli.options import (
 from fedpriv.cli.table import statement_table
 from fedpriv.errors import BadInput, match_name
 
-ALL = "all"  # of the accountants of independent noise
+if TYPE_CHECKING:
+    from fedpriv.account.statement import PrivacyStatement
+
+Answer = TypeVar("Answer")
+BEST, ALL = "best", "all"  # of the accountants of independent noise
 
 
 def accountant_of_plans(accountant: str) -> str:
     """Return the name of an accountant of plans; BadInput says what counts by any other."""
-    from fedpriv.account.ledgers import ACCOUNTANTS
+    from fedpriv.account.accountants import ACCOUNTANTS
     from fedpriv.account.plans import planners
 
-    plans = (*planners(), ALL)
-    if accountant in ACCOUNTANTS and accountant not in plans:
+    if accountant in (BEST, ALL):
+        return accountant
+    if accountant in ACCOUNTANTS and not ACCOUNTANTS[accountant].plan:
         raise BadInput(f"The accountant {accountant} needs a run: fedpriv account RUN.")
-    return match_name("accountant", accountant, plans)
+    return match_name("accountant", accountant, (*planners(), BEST, ALL))
 
 
-Accountant = Annotated[
+def accountants(incomplete: str) -> list[str]:
+    """Return the accountants that may plan and begin so; none of a package is loaded."""
+    from fedpriv.account.accountants import ACCOUNTANTS
+
+    own = ACCOUNTANTS.own
+    names = [name for name in ACCOUNTANTS if name not in own or own[name].plan]
+    return [name for name in (BEST, ALL, *names) if name.startswith(incomplete)]
+
+
+AccountantOption = Annotated[
     str,
     typer.Option(
-        metavar="moments|rdp|pld|all|...",
-        help="How ε is counted; all shows the first three, others are of packages.",
+        metavar="best|all|moments|rdp|pld|...",
+        help="How ε is counted; best is the one that counts least, all shows each.",
         callback=accountant_of_plans,
+        autocompletion=accountants,
     ),
 ]
 Settings = Annotated[
@@ -76,7 +91,7 @@ def epsilon(
     noise_multiplier: Annotated[float, typer.Option(*NOISE, help="Noise std over the clipping norm.")],
     rounds: Rounds,
     delta: Delta,
-    accountant: Accountant = "moments",
+    accountant: AccountantOption = BEST,
     sampling_law: SamplingLaw = "poisson",
     settings: Settings = None,
     as_json: AsJson = False,
@@ -84,29 +99,24 @@ def epsilon(
     """Say what ε a plan costs."""
     from fedpriv.account import plans
 
+    told = settings_of_plan(sampling_law, settings)
     plan = {"sampling_rate": q, "noise_multiplier": noise_multiplier, "rounds": rounds, "delta": delta}
-    plan |= settings_of_plan(sampling_law, settings)
-    statements, cannot = {}, {}
-    for name in planners(accountant, sampling_law):
-        try:
-            statements[name] = plans.epsilon(accountant=name, **plan)
-        except BadInput as error:
-            cannot[name] = str(error)
-    if not statements:
-        raise BadInput(next(iter(cannot.values())))
-    facts = {name: statement_as_dict(statement) for name, statement in statements.items()}
-    notes = [*cannot.values(), *assumptions(accountant, sampling_law)]
-    if len(statements) > 1:
-        least = min(statements, key=lambda name: statements[name].epsilon)
-        use = (
-            f"Use ε = {statements[least].epsilon:.4g} ({least}): each of them holds, and the least says most."
-        )
+    statements, cannot = answers(
+        accountant, told, lambda name: plans.epsilon(**plan, accountant=name, **told)
+    )
+    ascending = sorted(statements, key=lambda name: statements[name].epsilon)
+    least, most = (f"{statements[name].epsilon:.4g}" for name in (ascending[0], ascending[-1]))
+    notes: list[str] = []
+    if accountant == ALL and len(statements) > 1:
+        notes = [f"Use ε = {least} ({ascending[0]}): each of them holds, and the least says most."]
         if "moments" in statements:
-            use += f" The 2019 paper counts {statements['moments'].epsilon:.4g} (moments)."
-        notes = [use, *notes]
-    parts = statement_table(list(statements.values()), notes=notes)
-    outcomes = facts | {name: {"found": why} for name, why in cannot.items()}
-    print_result(outcomes if accountant == ALL else facts[accountant], parts, as_json)
+            notes[0] += f" The 2019 paper counts {statements['moments'].epsilon:.4g} (moments)."
+    elif len(statements) > 1:
+        counts = f"Of {len(statements)} accountants, {ascending[0]} counts the least ε"
+        notes = [f"{counts}; {ascending[-1]} would count {most}."]
+    shown = statements if accountant == ALL else {ascending[0]: statements[ascending[0]]}
+    facts = {name: statement_as_dict(statement) for name, statement in shown.items()}
+    show_plans(shown, facts, {}, cannot, [*notes, *assumptions(ascending[0], sampling_law)], as_json)
 
 
 def calibrate(
@@ -114,7 +124,7 @@ def calibrate(
     delta: Delta,
     q: Rate,
     rounds: Rounds,
-    accountant: Accountant = "moments",
+    accountant: AccountantOption = BEST,
     sampling_law: SamplingLaw = "poisson",
     settings: Settings = None,
     as_json: AsJson = False,
@@ -122,34 +132,67 @@ def calibrate(
     """Find the least noise that keeps a plan within ε."""
     from fedpriv.account import plans
 
-    facts, statements, multipliers, cannot = {}, [], [], {}
-    for name in planners(accountant, sampling_law):
-        plan = {"sampling_rate": q, "rounds": rounds, "delta": delta, "accountant": name}
-        plan |= settings_of_plan(sampling_law, settings)
-        try:
-            multiplier = plans.calibrate(epsilon=epsilon, **plan)
-        except BadInput as error:
-            cannot[name] = str(error)
-            continue
-        statement = plans.epsilon(noise_multiplier=multiplier, **plan)
-        facts[name] = {"noise_multiplier": multiplier} | statement_as_dict(statement)
-        statements.append(statement)
-        multipliers.append(f"{float(SIX_DIGITS.create_decimal(multiplier)):.6g}")
-    if not facts:
-        raise BadInput([*cannot.values()][-1])  # the tightest has the lowest floor
-    notes = [f"{name}: {why}" for name, why in cannot.items()]
-    if len(facts) > 1:
-        least = min(facts, key=lambda name: facts[name]["noise_multiplier"])
-        notes += [
-            f"Use the noise multiplier of {least}: with each of them the plan keeps ε; it is the least."
-        ]
-    parts = statement_table(
-        statements,
-        {"noise multiplier": multipliers},
-        notes=[*notes, *assumptions(accountant, sampling_law)],
+    told = settings_of_plan(sampling_law, settings)
+    plan = {"sampling_rate": q, "rounds": rounds, "delta": delta, **told}
+    noise, cannot = answers(
+        accountant, told, lambda name: plans.calibrate(epsilon=epsilon, **plan, accountant=name)
     )
-    outcomes = facts | {name: {"found": why} for name, why in cannot.items()}
-    print_result(outcomes if accountant == ALL else facts[accountant], parts, as_json)
+    ascending = sorted(noise, key=lambda name: noise[name])
+    least, most = (rounded_up(noise[name]) for name in (ascending[0], ascending[-1]))
+    notes: list[str] = []
+    if accountant == ALL and len(noise) > 1:
+        every = {2: "both keep", 3: "all three keep"}.get(len(noise), f"all {len(noise)} keep")
+        why = f"{every} ε ≤ {epsilon:g}, and {ascending[0]} needs the least noise"
+        notes = [f"Use {least} ({ascending[0]}): {why}."]
+    elif len(noise) > 1:
+        needs = f"Of {len(noise)} accountants, {ascending[0]} needs the least noise"
+        notes = [f"{needs}; {ascending[-1]} would need {most}."]
+    shown = {
+        name: plans.epsilon(noise_multiplier=noise[name], **plan, accountant=name)
+        for name in (noise if accountant == ALL else ascending[:1])
+    }
+    facts = {
+        name: {"noise_multiplier": noise[name]} | statement_as_dict(statement)
+        for name, statement in shown.items()
+    }
+    columns = {"noise multiplier": [rounded_up(noise[name]) for name in shown]}
+    show_plans(shown, facts, columns, cannot, [*notes, *assumptions(ascending[0], sampling_law)], as_json)
+
+
+def answers(
+    accountant: str, settings: Mapping[str, Any], ask: Callable[[str], Answer]
+) -> tuple[dict[str, Answer], dict[str, str] | None]:
+    """Return what the accountants say that are asked for, and of all of them why others cannot, by name."""
+    from fedpriv.account import plans
+
+    if accountant not in (BEST, ALL):
+        return {accountant: ask(accountant)}, None
+    cannot: dict[str, BadInput] = {}
+    each = plans.answers(ask, settings, cannot)
+    reasons = {name: str(why) for name, why in cannot.items()}
+    return each, reasons if accountant == ALL else None
+
+
+def rounded_up(noise_multiplier: float) -> str:
+    """Return a multiplier in six digits, no less than it is."""
+    return f"{float(SIX_DIGITS.create_decimal(noise_multiplier)):.6g}"
+
+
+def show_plans(
+    statements: Mapping[str, PrivacyStatement],
+    facts: Mapping[str, Any],
+    columns: Mapping[str, Sequence[str]],
+    cannot: Mapping[str, str] | None,
+    notes: Sequence[str],
+    as_json: bool,
+) -> None:
+    """Print the statements of a plan by accountant, and why others `cannot`; without these, of one alone."""
+    why = [f"{name}: {reason.removeprefix(f'{name}: ')}" for name, reason in (cannot or {}).items()]
+    if cannot is None:
+        (facts,) = facts.values()
+    else:
+        facts = {**facts, **{name: {"found": reason} for name, reason in cannot.items()}}
+    print_result(facts, statement_table([*statements.values()], columns, notes=[*why, *notes]), as_json)
 
 
 def rr_epsilon(
@@ -180,18 +223,10 @@ def settings_of_plan(sampling_law: str, settings: list[str] | None) -> dict[str,
     return law | nested(settings or [])
 
 
-def planners(accountant: str, sampling_law: str) -> Sequence[str]:
-    """Return the accountants asked for: of all those that count this law."""
-    from fedpriv.account.plans import planners
-
-    setting = "" if sampling_law == "poisson" else "sampling_law"
-    return planners("gaussian", setting) if accountant == ALL else (accountant,)
-
-
 def assumptions(accountant: str, sampling_law: str) -> list[str]:
     """List the assumptions of a plan of ours; a package states those of its own."""
-    from fedpriv.account import plans
+    from fedpriv.account.accountants import ACCOUNTANTS
 
-    if accountant == ALL or accountant in plans.ACCOUNTANTS.own:
+    if accountant in ACCOUNTANTS.own:
         return [ASSUMED[sampling_law]]
-    return list(filter(None, [plans.ACCOUNTANTS[accountant].assumes]))
+    return list(filter(None, [ACCOUNTANTS[accountant].assumes]))

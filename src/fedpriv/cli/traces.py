@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,6 +14,8 @@ from fedpriv.errors import BadInput
 if TYPE_CHECKING:
     import pandas as pd
 
+    from fedpriv.account.check import Trace
+    from fedpriv.account.statement import PrivacyStatement
     from fedpriv.frozen import Deltas
 
 Ignored = Annotated[
@@ -62,3 +64,18 @@ def rows_of(path: Path) -> Generator[pd.DataFrame]:
         yield trace
     except BadInput as error:
         raise BadInput(f"{path}: {error}") from None
+
+
+def spent(paths: Sequence[Path], deltas: Deltas, ignore: Sequence[str] = ()) -> list[PrivacyStatement]:
+    """Return what a plain trace costs after its last row; of several on the same data, what all do."""
+    from fedpriv.account.check import checked_trace
+    from fedpriv.account.ledgers import ledger, statements, units_of
+    from fedpriv.account.together import ledger_together
+
+    checked: list[Trace] = []
+    for path in paths:
+        with rows_of(path) as trace:
+            checked.append(checked_trace(trace, ignore))
+            if len(paths) == 1:
+                return statements(ledger(checked[0], deltas), units_of(trace))
+    return statements(ledger_together(checked, deltas), units_of(checked[0]))

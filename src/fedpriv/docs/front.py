@@ -24,8 +24,8 @@ from pathlib import Path
 import pandas as pd
 import yaml
 
-from fedpriv.config.jobs import Sizes, read_times
 from fedpriv.config.plan import load_preset
+from fedpriv.config.sizes import Sizes, read_times
 from fedpriv.docs.columns import head, line
 from fedpriv.docs.papers import REFERENCE
 from fedpriv.paper.tables import accuracy_tables

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from fedpriv.config.jobs import names_built
+from fedpriv.config.files import names_built
 from fedpriv.config.plan import load_preset
 from fedpriv.paper.paper import Paper, homes, load_paper
 from fedpriv.paper.tables import full_title, main_of_places

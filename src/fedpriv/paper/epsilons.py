@@ -1,43 +1,33 @@
-"""Which ε of a ledger is meant: the declaration that tables, figures and claims share."""
+"""Which ε of a ledger is meant: the declaration that tables, figures and claims share.
+
+Each accountant says by which words its ε are told apart (`fedpriv.account.accountants`); of none but the one
+that is asked for anything is loaded.
+
+>>> str(EpsilonSelector(accountant="moments", sensitivity="2C"))
+'moments, sensitivity 2C'
+"""
 
 from typing import Annotated, Any, Literal, get_args
 
 from pydantic import AfterValidator, BeforeValidator, WithJsonSchema, model_validator
 
+from fedpriv.account.accountants import ACCOUNTANTS, Accountant
 from fedpriv.frozen import Frozen, choice_error
-from fedpriv.registry import points
-
-# Those of ours whose ε are in ledgers.
-OURS = ("moments", "rdp", "pld", "bayesian", "exact", "theorem")
-
-
-def accountants() -> tuple[str, ...]:
-    """Names of accountants: ours, and those of installed packages, of which none is loaded."""
-    return (*OURS, *(point.name for point in points("accountants")))
 
 
 def _known_accountant(name: str) -> str:
-    if name not in accountants():
-        raise choice_error("accountant", [name], ", ".join(accountants()))
+    if name not in ACCOUNTANTS:
+        raise choice_error("accountant", [name], ", ".join(ACCOUNTANTS))
     return name
 
 
-Accountant = Annotated[
-    str, AfterValidator(_known_accountant), WithJsonSchema({"enum": [*accountants()], "type": "string"})
+AccountantName = Annotated[
+    str, AfterValidator(_known_accountant), WithJsonSchema({"enum": [*ACCOUNTANTS], "type": "string"})
 ]
-Composition = Literal["product", "hoelder", "panel"]
-Distance = Literal["remove_sum", "remove_mean"]
-Sensitivity = Literal["C", "2C", "bit", "bits", "all"]
-Accounting = Literal["sequential", "parallel", "sum", "sized", "upload", "drawn"]
-Empty = Literal[""]
+Accounting = Literal["", "sequential", "parallel", "sum", "sized", "upload", "drawn"]
 
-SELECTOR_COLUMNS = {
-    "accountant": OURS,  # and those of packages
-    "composition": get_args(Composition),
-    "distance": get_args(Distance),
-    "sensitivity": get_args(Sensitivity),
-    "accounting": get_args(Accounting),
-}
+# Of an ε in a ledger: which it is.
+SELECTOR_COLUMNS = ("accountant", "composition", "distance", "sensitivity", "accounting")
 # What neighbours differ in, in words.
 SENSITIVITIES = {
     "C": "sensitivity C",
@@ -46,21 +36,30 @@ SENSITIVITIES = {
     "bits": "all bits",
     "all": "everything sent",
 }
-# Sensitivity -> who counts it, from randomised response; from noise do all others but the Bayesian estimate.
-OF_BITS = {"bit": ("rdp", "exact", "theorem"), "bits": ("rdp",), "all": ("rdp",)}
+BITS = ("bit", "bits", "all")  # the sensitivities of randomised response
+
+
+def words_of(accountant: Accountant) -> dict[str, tuple[str, ...]]:
+    """Return column -> the words of an accountant there; those that it has none of are left out."""
+    words = {
+        "composition": accountant.compositions,
+        "distance": accountant.distances,
+        "sensitivity": accountant.sensitivities,
+    }
+    return {column: there for column, there in words.items() if there}
 
 
 class EpsilonSelector(Frozen):
     """The columns that tell one ε of a ledger from another; its unit, relation and δ come with the ledger."""
 
-    accountant: Accountant
-    composition: Composition | Empty = ""
-    """Of rounds; of bayesian only."""
-    distance: Distance | Empty = ""
-    """What bayesian measures; of bayesian only."""
-    sensitivity: Sensitivity | Empty = ""
+    accountant: AccountantName
+    composition: str = ""
+    """Of rounds; of an estimate."""
+    distance: str = ""
+    """What an estimate measures."""
+    sensitivity: str = ""
     """Of the sum to one client or example, or what of an upload is counted; C unless said."""
-    accounting: Accounting | Empty = ""
+    accounting: Accounting = ""
     """empty: of noise that the server adds."""
 
     @model_validator(mode="before")
@@ -70,23 +69,23 @@ class EpsilonSelector(Frozen):
 
         That is the sensitivity C, and of bits that every upload is seen.
         """
-        if not isinstance(value, dict) or value.get("accountant") == "bayesian":
+        if not isinstance(value, dict) or value.get("accountant") not in [*ACCOUNTANTS]:
             return value
-        if value.get("sensitivity") in [*OF_BITS]:  # whatever it is, perhaps nothing that can be a key
+        if "sensitivity" not in words_of(ACCOUNTANTS[value["accountant"]]):
+            return value
+        if value.get("sensitivity") in BITS:
             return {"accounting": "upload"} | value
         return {"sensitivity": "C"} | value
 
     @model_validator(mode="after")
     def _complete(self) -> "EpsilonSelector":
-        bayesian = self.accountant == "bayesian"
-        needs = ["composition", "distance"] if bayesian else ["sensitivity"]
-        keys = [name for name in list(SELECTOR_COLUMNS)[1:-1] if getattr(self, name)]
-        if keys != needs:
+        needs = words_of(ACCOUNTANTS[self.accountant])
+        keys = [name for name in SELECTOR_COLUMNS[1:-1] if getattr(self, name)]
+        if keys != [*needs]:
             raise choice_error(f"said of {self.accountant}", keys, ", ".join(needs))
-        of_noise = [name for name in accountants() if name not in ("bayesian", "exact", "theorem")]
-        counted = OF_BITS.get(self.sensitivity, of_noise)
-        if self.sensitivity and self.accountant not in counted:
-            raise choice_error(f"sensitivity {self.sensitivity}", [self.accountant], ", ".join(counted))
+        for column, words in needs.items():
+            if (word := getattr(self, column)) not in words:
+                raise choice_error(f"{column} of {self.accountant}", [word], ", ".join(words))
         return self
 
     @property
@@ -96,20 +95,23 @@ class EpsilonSelector(Frozen):
 
     @property
     def kind(self) -> Literal["guarantee", "estimate"]:
-        return "estimate" if self.accountant == "bayesian" else "guarantee"
+        return ACCOUNTANTS[self.accountant].kind
 
     def __str__(self) -> str:
         counted = f"{self.accounting} {self.accountant}".strip()
-        if self.accountant == "bayesian":
-            return f"{counted}, {self.composition}, {self.distance}"
-        return f"{counted}, {SENSITIVITIES[self.sensitivity]}"
+        told_apart = (self.composition, self.distance, SENSITIVITIES.get(self.sensitivity, self.sensitivity))
+        return ", ".join(filter(None, (counted, *told_apart)))
 
 
 def _from_words(value: Any) -> Any:
     """Read `bayesian product remove_mean`, `sum moments 2C`, `bit exact`: a word is of one column only."""
     if not isinstance(value, str):
         return value
-    known = SELECTOR_COLUMNS | {"accountant": accountants()}
+    known = {"accountant": tuple(ACCOUNTANTS), "accounting": get_args(Accounting)[1:]}
+    for name in value.split():
+        if name in ACCOUNTANTS:
+            known |= words_of(ACCOUNTANTS[name])
+            break
     read: dict[str, str] = {}
     for word in value.split():
         column = next((name for name, words in known.items() if word in words), None)

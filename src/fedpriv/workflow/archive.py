@@ -8,10 +8,9 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 
 from fedpriv.account.check import check_distances, checked_trace
-from fedpriv.config import jobs
-from fedpriv.config.jobs import work
 from fedpriv.config.plan import Plan, load_preset
 from fedpriv.config.run import Run
+from fedpriv.config.sizes import INDEX_COLUMNS, WHICH, network, work
 from fedpriv.errors import BadInput
 from fedpriv.progress import count_each
 from fedpriv.report.render import escape_csv
@@ -114,7 +113,7 @@ def write_index(reference: Path) -> None:
     """Write which runs are stored, a line each, and what they took: jobs are sized by it."""
     with writing(reference / RUNS / "index.csv") as partial, partial.open("w", newline="") as file:
         lines = csv.writer(file, lineterminator="\n")
-        lines.writerow(jobs.INDEX_COLUMNS)
+        lines.writerow(INDEX_COLUMNS)
         for path in count_each("index of stored runs", stored_files(reference), "run"):
             lines.writerow([escape_csv(cell) if isinstance(cell, str) else cell for cell in line(path)])
 
@@ -122,7 +121,7 @@ def write_index(reference: Path) -> None:
 def line(path: Path) -> Iterator[object]:
     """Yield what the index says of a stored run, in the order of its columns."""
     facts = RunDir(path).summary
-    yield from (facts[key] for key in jobs.WHICH)
+    yield from (facts[key] for key in WHICH)
     config = facts["config"]
     yield from (facts["data"]["name"], config["scheme"]["name"], config["partition"]["clients"])
     yield from (facts["test_accuracy"], facts["environment"]["hardware"])
@@ -139,6 +138,6 @@ def spent(facts: Mapping[str, Any]) -> tuple[str, float | str, float | str]:
     except ValidationError:
         return facts["config"]["model"]["name"], "", ""
     if facts["diverged"] or facts["environment"]["device"] != "cpu":
-        return jobs.network(run), "", ""
+        return network(run), "", ""
     seconds = facts["seconds"] * facts["environment"]["threads"]
-    return jobs.network(run), round(work(run).passes), round(seconds, 1)
+    return network(run), round(work(run).passes), round(seconds, 1)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from fedpriv.account.runs import account
-from fedpriv.config.jobs import figures, stored_runs, tables
+from fedpriv.config.files import figures, stored_runs, tables
 from fedpriv.config.plan import Plan, load_preset
 from fedpriv.errors import BadInput, match_name
 from fedpriv.frozen import Deltas
@@ -57,33 +57,59 @@ def rerender(reference: Path, configs: Path, out: Path, only: Sequence[str] = ()
     says.
     """
     check_place(out, reference)
-    presets = sorted(path.name for path in reference.glob("*") if path.is_dir() and path.name != RUNS)
-    if not presets:
-        raise BadInput(f"'{reference}' holds no reference results.")
-    chosen = {name.partition("/")[0] for name in only} or presets
-    for name in chosen:
-        match_name("preset", name, presets)
-    plans = [
-        load_preset(configs / f"{preset}.yaml") for preset in count_each("reading", sorted(chosen), "preset")
-    ]
-    by_name = {f"{plan.preset.preset}/{paper}": (plan, paper) for plan in plans for paper in plan.papers}
-    only = [match_name("result", name, by_name) for name in only]
-    # Processes, for accounting is Python as much as NumPy; started afresh, for this one may have threads.
-    os.environ.update(ARITHMETIC)
-    with ProcessPoolExecutor(cores(), get_context("spawn")) as pool:
-        each = [(*pair, reference, out) for name, pair in by_name.items() if not only or name in only]
-        papers = share_work(pool, "stored runs", "paper", take_paper, each)
-        there = [paper for paper in papers if paper.runs]
-        share_work(pool, "accounting", "run", account_together, directories_of_runs(there))
-        there.sort(key=lambda paper: -len(paper.runs))  # what takes longest comes first
-        for names in (("audit", "collect"), ("tables",), ("figures",)):
-            share_work(pool, " and ".join(names), "paper", render, [(names, paper, out) for paper in there])
-    for plan in count_each("pages", [] if only else plans, "page"):
-        if all(paper.runs for paper in papers if paper.plan.preset == plan.preset):
-            steps.report(plan, results=out, comparison=None)
+    chosen = chosen_papers(reference, configs, only)
+    papers = render_papers(chosen, reference, out)
+    if not only:
+        write_pages(papers, out)
     return {
         f"{paper.plan.preset.preset}/{paper.name}": compare_paper(paper, reference, out) for paper in papers
     }
+
+
+def reference_presets(reference: Path) -> list[str]:
+    """Return the names of the presets that the reference has results of; none is BadInput."""
+    presets = sorted(path.name for path in reference.glob("*") if path.is_dir() and path.name != RUNS)
+    if not presets:
+        raise BadInput(f"'{reference}' holds no reference results.")
+    return presets
+
+
+def chosen_papers(reference: Path, configs: Path, only: Sequence[str]) -> list[tuple[Plan, str]]:
+    """Return the papers of the presets in `reference`, or `only` those; BadInput for an unknown one."""
+    presets = reference_presets(reference)
+    asked = {name.partition("/")[0] for name in only} or set(presets)
+    for preset in asked:
+        match_name("preset", preset, presets)
+    plans = [load_preset(configs / f"{name}.yaml") for name in count_each("reading", sorted(asked), "preset")]
+    papers = {f"{plan.preset.preset}/{paper}": (plan, paper) for plan in plans for paper in plan.papers}
+    names = {match_name("result", name, papers) for name in only} or set(papers)
+    return [pair for name, pair in papers.items() if name in names]
+
+
+def render_papers(chosen: Iterable[tuple[Plan, str]], reference: Path, out: Path) -> list[PresetPaper]:
+    """Do the steps after training for the stored runs of papers, on all cores; return the papers."""
+    # Processes, for accounting is Python as much as NumPy; started afresh, for this one may have threads.
+    os.environ.update(ARITHMETIC)
+    with ProcessPoolExecutor(cores(), get_context("spawn")) as pool:
+        each = [(plan, paper, reference, out) for plan, paper in chosen]
+        papers: list[PresetPaper] = share_work(pool, "stored runs", "paper", take_paper, each)
+        stored = [paper for paper in papers if paper.runs]
+        share_work(pool, "accounting", "run", account_together, directories_of_runs(stored))
+        stored.sort(key=lambda paper: -len(paper.runs))  # what takes longest comes first
+        for steps_together in (("audit", "collect"), ("tables",), ("figures",)):
+            arguments = [(steps_together, paper, out) for paper in stored]
+            share_work(pool, " and ".join(steps_together), "paper", render, arguments)
+    return papers
+
+
+def write_pages(papers: Iterable[PresetPaper], out: Path) -> None:
+    """Write the page of every preset of which all papers have stored runs."""
+    presets: dict[str, list[PresetPaper]] = {}
+    for paper in papers:
+        presets.setdefault(paper.plan.preset.preset, []).append(paper)
+    for same in count_each("pages", list(presets.values()), "page"):
+        if all(paper.runs for paper in same):
+            steps.report(same[0].plan, results=out, comparison=None)
 
 
 def share_work(

@@ -1,22 +1,193 @@
-"""What rules of Snakemake share: the command of a step, what is set for one and meant for more, and plans.
+"""What Snakemake's rules read: rows of arrays, trainings, steps after training, and the command of a step.
 
-Snakemake looks at the times of files wherever it is started, at all else only where it remembers it. So what
-a step after training is told stands in a file, an input of its rule, which is written where it changes. It
-has what the steps before it are told, too: where one of those fails, its outputs are gone, and what an
+Rows are plain data, computed from the plan while Snakemake parses; nothing is written then. What outdates a
+step after training is the digest of its settings, which stands in the name of a file that its rule needs. It
+covers the settings of the steps before it, too: where one of those fails, its outputs are gone, and what an
 earlier call made of them is not taken for finished.
 """
 
 import json
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from fedpriv.config.jobs import audited_runs, cuts, figure_names, ledger_marks
-from fedpriv.config.plan import Plan
+from fedpriv.config.files import (
+    AUDITED,
+    COLLECTED,
+    TAKEN,
+    audited_runs,
+    collected_files,
+    cuts,
+    delta_marks,
+    figure_names,
+    figures,
+    files,
+    findings,
+    identity_marks,
+    judged_claims,
+    report_files,
+    run_files,
+    sources,
+    stored_for,
+    tables,
+    targets,
+    torn_runs,
+)
+from fedpriv.config.jobs import Dealing, Job, kept_index, partition_jobs, read_rows, training_jobs
+from fedpriv.config.plan import Plan, RunKey, arrays_id
+from fedpriv.data import image_datasets
+from fedpriv.data.features import FEATURES_VERSION
+from fedpriv.frozen import RESULTS_VERSION
 from fedpriv.paper.paper import read_yaml
 from fedpriv.report import RENDER_VERSION
-from fedpriv.store.files import digest, writing
+from fedpriv.store.files import digest
+
+
+class Arrays(NamedTuple):
+    """A file of arrays: what it is made of, and what that asks of a machine."""
+
+    sources: list[str]
+    group: str  # features are hours on a GPU, all else is seconds
+    threads: int
+    gpu: int
+    minutes: int
+    version: int  # raised where what is made is other arrays
+
+
+class Step(NamedTuple):
+    """A step after training, or the taking of stored runs: what goes in and out, and what outdates it."""
+
+    paper: str
+    words: list[str]
+    inputs: list[str]
+    outputs: list[str]  # where no wildcard has them
+    settings: Any  # a digest, or marks
+
+
+class Rows(NamedTuple):
+    """All rows of a plan, each kind by what its rule knows of it."""
+
+    preset: str
+    packed_by: Path | None  # the index that jobs of several runs are packed by is kept there
+    arrays: dict[str, Arrays]
+    partitions: dict[str, str]  # id -> file of arrays
+    trainings: dict[str, Job]  # PAPER/RUN/SEED -> the job of that run alone
+    together: list[Job]  # several runs in one process
+    dealings: list[Dealing]  # the partitions of those
+    taken: list[Step]  # of stored runs
+    papers: dict[tuple[str, str], Step]  # step and paper -> row; the report is of the paper ""
+    targets: list[str]
+
+    @property
+    def names(self) -> dict[str, list[str]]:
+        """Return the rules of jobs of several runs, by the rule that makes the same files of one."""
+        return {
+            "partition": [row.name for row in self.dealings],
+            "train": [f"train_{row.name}" for row in self.together],
+            "account": [f"account_{row.name}" for row in self.together],
+        }
+
+    def training(self, wildcards: Any) -> Job:
+        """Return the job of the one run that a rule's wildcards name."""
+        return self.trainings[f"{wildcards.paper}/{wildcards.run}/{wildcards.seed}"]
+
+    def rendered(self, step: str) -> list[Step]:
+        """Return the rows of a step, paper by paper."""
+        return [row for (name, _), row in self.papers.items() if name == step]
+
+
+def read_plan(plan: Plan, root: Path) -> Rows:
+    """Return the rows of a plan whose results are below `root`: elsewhere than here jobs share no disk."""
+    separate = root != Path()
+    stored = stored_for(plan, Path("results/reference"), root)
+    rows = read_rows(plan, stored, root, kept=not separate)
+    alone = training_jobs(plan, (row._replace(job=f"{row.run}/seed{row.seed}") for row in rows))
+    packed = plan.preset.speed.runs_per_job > 1
+    together = training_jobs(plan, rows) if packed else []
+    return Rows(
+        plan.preset.preset,
+        kept_index(plan) if together and not separate else None,
+        {name: arrays_row(plan, name) for name in [*plan.features(), *plan.own_data(), *image_datasets()]},
+        {name: f"resources/{arrays_id(run)}.npz" for name, run in plan.partitions().items()},
+        {f"{job.paper}/{job.runs[0].word}": job for job in alone},
+        together,
+        partition_jobs(plan, together),
+        [row for paper in plan.papers if (row := taken_row(plan, paper, stored)).outputs],
+        step_rows(plan, stored, separate),
+        [*targets(plan), *torn_runs(plan, stored, root), *([] if separate else settings_files(plan))],
+    )
+
+
+def arrays_row(plan: Plan, name: str) -> Arrays:
+    """Return the row of a file of arrays: photographs become features on a GPU."""
+    features = plan.features()
+    photographs = name in features and features[name].model.reads == "features"
+    return Arrays(
+        sources(plan, name),
+        group="features" if name in features else "data",
+        threads=(plan.preset.speed.threads or 2) if name in features else 1,
+        gpu=int(photographs and plan.preset.speed.device != "cpu"),
+        minutes=120 if photographs else 30,
+        version=FEATURES_VERSION if name in features else RESULTS_VERSION,
+    )
+
+
+def taken_row(plan: Plan, paper: str, stored: Mapping[RunKey, Path]) -> Step:
+    """Return the row of the stored runs of a paper: they are accounted where they are."""
+    runs = [key for key in plan.keys(paper) if key in stored]
+    return Step(
+        paper,
+        [paper, *(key.word for key in runs)],
+        [str(stored[key]) for key in runs],
+        files(plan, runs, *TAKEN),
+        [identity_marks(plan, runs), delta_marks(runs)],
+    )
+
+
+def step_rows(plan: Plan, stored: Mapping[RunKey, Path], separate: bool) -> dict[tuple[str, str], Step]:
+    """Return the rows of the steps after training, by step and paper.
+
+    What audits and what collects reads the runs themselves. Where jobs are `separate` they see only what is
+    declared, so the seals of distances are, too; no file has the digest of their settings there.
+    """
+    rows: dict[tuple[str, str], Step] = {}
+
+    def add(step: str, paper: str, inputs: Sequence[str], outputs: Sequence[str]) -> None:
+        settings = plan_digest(plan, step, paper)
+        named = [] if separate else [settings_file(plan, step, paper)]
+        rows[step, paper] = Step(paper, [paper], [*inputs, *named], [*outputs], settings)
+
+    for paper, declared in plan.papers.items():
+        collected, runs = collected_files(plan, paper), plan.keys(paper)
+        shown = [*declared.tables.values(), *judged_claims(plan, paper)]
+        drawn = figure_names(plan, paper).values()
+        add("audit", paper, run_files(plan, audited_runs(plan, paper), stored, *AUDITED), ())
+        add("collect", paper, run_files(plan, runs, stored, *(AUDITED if separate else COLLECTED)), collected)
+        add("tables", paper, [*collected, *findings(plan, paper, shown)], tables(plan, paper))
+        add("figures", paper, [*collected, *findings(plan, paper, drawn)], figures(plan, paper))
+    add("report", "", report_files(plan), [f"results/{plan.preset.preset}/report.html"])
+    return rows
+
+
+def settings_file(plan: Plan, step: str, paper: str = "") -> str:
+    """Return the file whose name has the digest of the settings of a step."""
+    folder = Path("results", plan.preset.preset, paper, "plan")
+    return str(folder / f"{step}-{plan_digest(plan, step, paper)}.txt")
+
+
+def settings_files(plan: Plan) -> list[str]:
+    """Return the files with the settings of what a preset ends in.
+
+    They are asked for themselves, for Snakemake does not miss an input that nothing new is made from.
+    """
+    steps = {paper: ["collect", "tables", "figures"] for paper in plan.papers}
+    for paper, names in steps.items():
+        if findings(plan, paper):
+            names.append("audit")
+    if not plan.preset.show:
+        steps[""] = ["report"]
+    return [settings_file(plan, step, paper) for paper, names in steps.items() for step in names]
 
 
 def command(config: Mapping[str, Any], files: Sequence[str | Path], root: Path) -> Callable[..., str]:
@@ -34,33 +205,17 @@ def command(config: Mapping[str, Any], files: Sequence[str | Path], root: Path) 
     return lambda step, words="": f"exec fedpriv --debug step {step} {preset} {words} 2> {{log}}"
 
 
-def overridden_as(workflow: Any, rule: str, name: str) -> str:
-    """Return the name of a rule that is to come, to which what is set for `rule` is now set, too.
+def share_settings(settings: Any, rules: Mapping[str, Iterable[str]]) -> None:
+    """Let `--set-resources` and `--set-threads` of a rule hold for the rules of its jobs, by their names.
 
-    That is `--set-resources` and `--set-threads`, on the command line or in a profile. `workflow` is
-    Snakemake's, of which no other way in is public.
+    `settings` are those of Snakemake's resources, before its first rule is made.
     """
-    settings = workflow.resource_settings
-    for attribute in ("_parsed_overwrite_resources", "_parsed_overwrite_threads"):
-        overrides = getattr(settings, attribute, {})  # a Snakemake that has it elsewhere still plans
-        if rule in overrides:
-            overrides[name] = overrides[rule]
-    return name
-
-
-def plan_files(plan: Plan, separate: bool, step: str, paper: str = "") -> list[str]:
-    """Return the file that says what a step after training is told now; a file that says so is left alone.
-
-    Where jobs are `separate` there is none.
-    """
-    if separate:
-        return []
-    path = Path("results", plan.preset.preset, paper, "plan", f"{step}.txt")
-    text = plan_digest(plan, step, paper)
-    if not path.exists() or path.read_text() != text:
-        with writing(path) as partial:
-            partial.write_text(text)
-    return [str(path)]
+    for option in ("overwrite_resources", "overwrite_threads"):
+        given = dict(getattr(settings, option))
+        for rule, names in rules.items():
+            if rule in given:
+                given |= dict.fromkeys(names, given[rule])
+        setattr(settings, option, given)
 
 
 def plan_digest(plan: Plan, step: str, paper: str = "") -> str:
@@ -72,7 +227,7 @@ def plan_part(plan: Plan, step: str, paper: str) -> Any:
     """Return the part of a plan that a step after training reads, with those of the steps before it."""
     if step in ("audit", "collect"):
         runs = plan.keys(paper) if step == "collect" else audited_runs(plan, paper)
-        marks = zip(runs, *ledger_marks(plan, runs), strict=True)
+        marks = zip(runs, identity_marks(plan, runs), delta_marks(runs), strict=True)
         return [{key.word: mark for key, *mark in marks}, cuts(plan, paper)]
     if step == "tables":
         parts = plan.papers[paper].model_dump(mode="json", include={"tables", "claims"})

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from fedpriv import data
-from fedpriv.config.jobs import (
+from fedpriv.config.files import (
     audited_runs,
     collected_files,
     cuts,

@@ -8,7 +8,7 @@ import pytest
 from support.photos import lay
 
 from fedpriv import data
-from fedpriv.config.jobs import sources
+from fedpriv.config.files import sources
 from fedpriv.config.plan import load_preset
 from fedpriv.data import arrays
 from fedpriv.train import inputs

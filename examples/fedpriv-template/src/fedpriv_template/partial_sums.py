@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
-from fedpriv.account.ledgers import Accountant
+from fedpriv.account.accountants import Accountant
 from fedpriv.account.rdp import guaranteed_epsilon
 from fedpriv.schemes.base import RoundContext
 from fedpriv.schemes.client_dp import ClientDP

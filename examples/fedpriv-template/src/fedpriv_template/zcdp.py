@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fedpriv.account.ledgers import Accountant
+from fedpriv.account.accountants import Accountant
 from fedpriv.account.statement import Curve
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def curves(view: View, delta: float) -> list[Curve]:
     curves = []
     for sensitivity in ("2C",) if view.law == "fixed" else view.relations:
         with np.errstate(divide="ignore"):
-            cost = 0.5 / np.square([mechanism.multiplier(sensitivity) for mechanism in view.mechanisms])
+            cost = 0.5 / np.square([release.multiplier(sensitivity) for release in view.releases])
         rho = view.running(cost)
         curves.append(
             Curve(

@@ -6,18 +6,23 @@ they cost what one release of that sensitivity over the noise does, whose curve 
 form. Sensitivities are counted in units of the bound, and squared.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from fractions import Fraction
 from functools import cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from fedpriv.account import pld, rdp
-from fedpriv.account.ledgers import Accountant
+from fedpriv.account.accountants import Accountant
 from fedpriv.account.statement import Curve
-from fedpriv.account.views import View
 from fedpriv.errors import BadInput, short_repr
 from fedpriv_studies.correlated import MATRICES, Matrix, Turns, matrix_of, not_read
+
+if TYPE_CHECKING:
+    from fedpriv.account.views import View
 
 MOST = 10**5  # rounds: the tables of more do not fit
 
@@ -96,7 +101,7 @@ def curves(view: View, delta: float) -> list[Curve]:
     independent = view.mechanism == "gaussian"
     if view.accounting not in ("", "sum") or (independent and view.law != "spaced"):
         return []
-    noise = np.array([mechanism.noise_multiplier for mechanism in view.mechanisms])
+    noise = np.array([release.noise_multiplier for release in view.releases])
     of_rounds = np.where(view.counts > 0, noise, np.inf).min(axis=1)  # [T]
     if independent:
         with np.errstate(divide="ignore", over="ignore"):

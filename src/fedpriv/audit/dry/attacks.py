@@ -19,8 +19,8 @@ from scipy.stats import binom, chi2
 
 from fedpriv.account import PrivacyStatement, ledger, statements
 from fedpriv.account.check import checked_trace
-from fedpriv.account.randomized_response import ONE_BIT, answers_at_random
-from fedpriv.account.views import views
+from fedpriv.account.releases import ONE_BIT
+from fedpriv.account.views import answers_at_random, views
 from fedpriv.audit.clients import AlikeRounds, Scores, score, scores
 from fedpriv.audit.dry.cohorts import normal_scores
 from fedpriv.audit.dry.rounds import Round, Site, declared_bound, declared_std

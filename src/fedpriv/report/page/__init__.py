@@ -14,7 +14,7 @@ import pandas as pd
 import yaml
 from PIL import Image
 
-from fedpriv.config.jobs import figure_names, forms
+from fedpriv.config.files import figure_names, forms
 from fedpriv.config.plan import Plan
 from fedpriv.paper.claims import OURS
 from fedpriv.paper.figures import FigureSpec

@@ -1,6 +1,6 @@
 """What no move of code may change: every run's identity, and what a short run of each scheme computes.
 
-`python tests/pins/pin.py` writes the pins anew, for a change of results that is meant to be one.
+`python tests/train/pin.py` writes the pins anew, for a change of results that is meant to be one.
 """
 
 import hashlib

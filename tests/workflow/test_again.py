@@ -8,8 +8,10 @@ import pytest
 from support.tiny import PRESET, contents, write
 
 from fedpriv.cli import app
-from fedpriv.config.jobs import Sizes, Took, stored_for, stored_runs, training_jobs
+from fedpriv.config.files import stored_for, stored_runs
+from fedpriv.config.jobs import run_rows, training_jobs
 from fedpriv.config.plan import load_preset
+from fedpriv.config.sizes import Sizes, Took
 from fedpriv.store import parquet, summary
 from fedpriv.store.rundir import RunDir, take_stored
 from fedpriv.store.summary import stored_files
@@ -78,7 +80,7 @@ def test_batches_have_no_stored_runs_and_a_preset_may_ask_for_everything_again(k
     write(kept / "config/tiny.yaml", PRESET | {"seeds": 3, "speed": {"runs_per_job": 8}})
     plan = planned()
     for some, seeds in (((), (0, 1, 2)), (stored_for(plan, REFERENCE), (2,))):
-        jobs = training_jobs(plan, Sizes(plan, Took({}, {})), some)
+        jobs = training_jobs(plan, run_rows(plan, Sizes(plan, Took({}, {})), some))
         assert [[key.word for key in job.runs] for job in jobs] == [[f"dp/{seed}"] for seed in seeds]
 
 

@@ -1,6 +1,6 @@
 """Files that were cut or of which a bit was flipped: each is refused, or nothing was changed.
 
-tests/files holds the seal that notices it, bit by bit; here are all readers, and what they do then.
+`test_seal.py` has the seal that notices it, bit by bit; here are all readers, and what they do then.
 """
 
 import gzip

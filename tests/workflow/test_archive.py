@@ -12,7 +12,7 @@ from support.child import PROCESSES, Child, live
 from support.fault import at_call, held
 
 from fedpriv.cli import app
-from fedpriv.config.jobs import INDEX_COLUMNS
+from fedpriv.config.sizes import INDEX_COLUMNS
 from fedpriv.store import npz, parquet, rundir, summary
 from fedpriv.store.rundir import take_stored
 from fedpriv.store.summary import stored_files, stored_path

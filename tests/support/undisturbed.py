@@ -1,10 +1,12 @@
+"""The run of `small`: nothing done yet, trained, accounted, or all of it and nothing went wrong."""
+
 import shutil
 from pathlib import Path
 
 import pytest
-from support.small import ACCOUNT, TRAIN, lay, render
 
 from fedpriv.cli import app
+from support.small import ACCOUNT, TRAIN, lay, render
 
 
 @pytest.fixture(scope="session")

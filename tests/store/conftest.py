@@ -1,0 +1,1 @@
+from support.undisturbed import accounted, folder, laid, trained, undisturbed  # noqa: F401
