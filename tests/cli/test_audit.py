@@ -79,6 +79,14 @@ def test_a_stored_run_is_attacked_at_the_delta_that_its_paper_counts_at(capsys):
     assert "a preset in nowhere says it: --delta." in error and error.count("\n") == 1
 
 
+def test_of_a_run_that_nothing_attacks_it_is_said_why(capsys):
+    (path,) = ROOT.glob("results/reference/runs/bdp2019/iid_n100_dp/seed0-761a21c4c691a548.parquet")
+    words = ["audit", str(path), "--delta", "1e-3", "--configs", "nowhere"]
+    assert main(words) == 0
+    out = capsys.readouterr().out
+    assert "nothing of it can be attacked: the server divides by the number of clients who came" in out
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -8,6 +8,7 @@ import pytest
 from typer.main import get_command
 
 from fedpriv.cli import app
+from fedpriv.cli.table import Table, layout
 
 ROOT = Path(__file__).parents[2]
 SNAPSHOT = Path(__file__).with_name("eighty_columns.txt")  # as typed, and what is printed
@@ -61,6 +62,32 @@ def test_nothing_is_broken_and_only_one_word_or_a_command_is_wider(typed, said):
     words, told = (set(" ".join(one).replace(",", " ").split()) for one in (narrow, wide))
     told = {word for word in told if set(word) != {"─"}}
     assert {word.rstrip(":") for word in told} <= {word.rstrip(":") for word in words}
+
+
+def test_all_tables_of_an_answer_have_one_form():
+    small, wide = Table("", [{"a": 1, "b": 2}]), Table("", [{str(number): "x" * 9 for number in range(9)}])
+    assert "─" in "".join(layout([small], 50))
+    assert "─" not in "".join(layout([small, wide], 50))
+    assert [line[:1] for line in layout([small, wide], 200)].count("─") == 2
+
+
+def test_wide_columns_are_wrapped_between_words_and_a_number_stays_with_its_interval():
+    line = {
+        "claim": "word " * 12 + "word",
+        "numbers": "86.9 ± 1.3 (86)",
+        "other": "longer words " * 4,
+        "n": 7,
+    }
+    laid = [*layout([Table("", [line, line], once=False)], 44)]
+    assert laid[1] == "─" * len(laid[1]) and max(map(len, laid)) <= 44
+    assert any("86.9 ± 1.3 " in text for text in laid)
+
+
+@pytest.mark.parametrize("typed", ["show bdp2019 table2", "show bdp2019 table2 100"])
+def test_a_stored_table_is_a_table_at_fifty_columns_too(typed, said):
+    lines = said(typed, 50)
+    assert any(line.startswith("─") for line in lines)
+    assert all(len(line) <= 50 or line.startswith("    ") for line in lines)
 
 
 @pytest.mark.parametrize("verb", EXAMPLES)

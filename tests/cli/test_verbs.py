@@ -12,12 +12,16 @@ from support.tiny import RUN, contents, patch
 
 from fedpriv import doctor
 from fedpriv.account import ACCOUNTANTS
+from fedpriv.cli import compare
 
 
 def test_a_run_is_trained_once_and_then_found(fedpriv, here):
     code, out, _ = fedpriv(*RUN)
-    assert (code, len(out)) == (0, 3) and out[1].startswith("ε = ")
-    assert out[2] == "Every accountant: fedpriv account out"
+    assert (code, len(out)) == (0, 3) and out[0].startswith("ε = ")
+    assert out[1] == "Every accountant: fedpriv account out"
+    assert re.fullmatch(
+        r"out: trained, accuracy [\d.]+ after 2 rounds at ε = [\d.]+ \(pld, client, add_remove\)", out[2]
+    )
     trained = contents(here / "out")
     assert {path.name for path in trained} == {
         "trace.parquet",
@@ -27,7 +31,7 @@ def test_a_run_is_trained_once_and_then_found(fedpriv, here):
     }
     code, out, err = fedpriv(*RUN)
     assert (code, err) == (0, [])
-    assert "was there already" in out[0]
+    assert "was there already" in out[-1]
     assert contents(here / "out") == trained
 
 
@@ -61,7 +65,8 @@ def test_a_run_is_trained_once_and_then_found(fedpriv, here):
 )
 def test_a_run_ends_with_what_the_ledger_of_its_trace_says(changes, words, fedpriv, here):
     patch(here, **changes)
-    code, (_, *stated), _ = fedpriv(*RUN)
+    code, (*stated, last), _ = fedpriv(*RUN)
+    assert all(line.split(" at ")[0].removeprefix("ε = ") in last for line in stated if line[:1] == "ε")
     stated = [line for line in stated if not line.startswith("Every accountant: ")]
     assert code == 0 and len(stated) == len(words)
     assert all(word in line for word, line in zip(words, stated, strict=True))
@@ -81,9 +86,12 @@ def test_a_finished_run_of_another_config_is_not_overwritten(fedpriv, refused):
     assert "out" in refused(*RUN, "--seed", "1")
 
 
-def test_a_run_as_json_is_its_summary(fedpriv, here):
+def test_a_run_as_json_is_its_summary_and_what_it_cost(fedpriv, here):
     _, out, _ = fedpriv(*RUN, "--json")
-    assert json.loads("\n".join(out)) == json.loads((here / "out/summary.json").read_text())
+    found = json.loads("\n".join(out))
+    (*_, pld) = (one for one in found.pop("statements") if one["accountant"] == "pld")
+    assert pld["epsilon"] > 0 and pld["status"] == "guarantee"
+    assert found == json.loads((here / "out/summary.json").read_text())
 
 
 @pytest.mark.parametrize("words", [[], ["--json"]])
@@ -96,7 +104,7 @@ def test_a_run_that_diverges_says_so_beside_its_result(words, fedpriv, here):
     assert (
         code == 0 and err[-1] == f"out: diverged in round {rounds}: weights or losses are no finite numbers"
     )
-    assert words or out == [f"out: trained, diverged after {many}"]
+    assert words or out[-1] == f"out: trained, diverged after {many}"
     assert fedpriv(*RUN, *words)[2] == err[-1:]
 
 
@@ -108,11 +116,11 @@ def test_a_run_that_predicts_numbers_ends_with_what_was_measured_and_has_not_div
     own = {"dataset": {"npz": "mine.npz"}, "partition": {"law": "iid", "clients": 4}, "scheme": "none"}
     patch(here, **own, loss="mean_squared_error", probe={"clients": 0})
     code, out, err = fedpriv(*RUN)
-    assert code == 0 and re.fullmatch(r"out: trained, loss \d+\.\d{4} after 2 rounds", out[0])
+    assert code == 0 and re.fullmatch(r"out: trained, loss \d+\.\d{4} after 2 rounds", out[-1])
     assert not any("diverged" in line for line in (*out, *err))
     patch(here, **own, loss="mean_squared_error", probe={"clients": 0}, evaluation={"metrics": ["error"]})
     code, out, _ = fedpriv(*RUN[:-1], "other")
-    assert code == 0 and re.fullmatch(r"other: trained, mean absolute error [\d.]+ after 2 rounds", out[0])
+    assert code == 0 and re.fullmatch(r"other: trained, mean absolute error [\d.]+ after 2 rounds", out[-1])
 
 
 def test_a_run_ends_with_the_metrics_that_it_asked_for(fedpriv, here):
@@ -121,7 +129,7 @@ def test_a_run_ends_with_the_metrics_that_it_asked_for(fedpriv, here):
     last = pd.read_parquet(here / "out/trace.parquet").iloc[-1]
     told = {"accuracy": "accuracy", "F1": "f1", "AUROC": "auroc"}
     measured = ", ".join(f"{word} {last[f'test_{name}']:.4f}" for word, name in told.items())
-    assert out[0] == f"out: trained, {measured} after 2 rounds"
+    assert out[-1].startswith(f"out: trained, {measured} after 2 rounds at ε = ")
 
 
 @pytest.mark.parametrize("number", [errno.EROFS, errno.EACCES])
@@ -241,13 +249,32 @@ def test_a_key_that_is_set_makes_a_result_of_its_own_that_is_compared_by_seed(fe
     (cell,) = found["cells"]
     assert cell["difference"]["n"] == 1
     assert cell["difference"]["mean"] == pytest.approx(cell["second"]["mean"] - cell["first"]["mean"])
+    (epsilon,) = cell["epsilons"]  # of the same noise
+    assert epsilon["A"] == epsilon["B"] and not cell["at_unequal_epsilon"]
+    assert fedpriv(*RUN[:-2], "--set", "scheme.noise_multiplier=2")[0] == 0
+    noisy = "results/runs/tiny/dp,scheme.noise_multiplier=2"
+    _, out, _ = fedpriv("compare", one, noisy)
+    (line,) = (line for line in out if line.startswith("ε"))
+    assert "unit client, relation add_remove" in line and "accountant pld" in line
+    assert "at unequal ε" in line and f"{epsilon['A']['epsilon']:.4g}" in line
 
 
 def test_two_tables_are_compared_cell_by_cell_and_what_is_no_result_is_refused(fedpriv, refused, results):
     code, out, _ = fedpriv("compare", "results/tiny/tiny", "results/tiny/tiny", "--json")
     cells = json.loads("".join(out))["cells"]
     assert code == 0 and cells and all(one["difference"]["mean"] == 0 for one in cells)
+    assert not any(one["at_unequal_epsilon"] for one in cells)
     assert "No result 'nowhere'." in refused("compare", "results/tiny/tiny", "nowhere")
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "unequal"),
+    [(1.0, 1.05, False), (1.06, 1.0, True), (1.0, None, True), (np.inf, np.inf, False), (np.inf, 9.0, True)],
+)
+def test_two_epsilons_are_unequal_where_they_differ_by_more_than_a_twentieth(first, second, unequal):
+    sides = {"A": first, "B": second}
+    both = {side: None if epsilon is None else {"epsilon": epsilon} for side, epsilon in sides.items()}
+    assert compare.unequal(both) is unequal
 
 
 def test_of_two_stored_results_of_a_seed_that_of_the_same_settings_is_compared(fedpriv, refused):

@@ -64,6 +64,15 @@ def test_a_block_of_commands_can_be_copied_whole(page):
     assert not any("OWNER" in line for line in lines)
 
 
+@pytest.mark.parametrize("page", [README, RECIPES, ARTIFACT], ids=["README", "recipes", "artifact"])
+def test_two_results_are_compared_after_both_are_there(page):
+    there = set()
+    for words in map(split, commands(page)):
+        there |= {words[number + 1] for number, word in enumerate(words) if word == "--out"}
+        if words[:2] == ["fedpriv", "compare"]:
+            assert all(word in there or (ROOT / word).exists() or "/" not in word for word in words[2:])
+
+
 def test_every_command_is_of_a_program_that_is_tried_here():
     assert {split(one)[0] for one in PASTED} == {
         "cp",

@@ -6,7 +6,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
-from fedpriv.account.ledgers import statements, units_of
+from fedpriv.account.ledgers import LEDGER, statements, units_of
 from fedpriv.account.runs import count_run, run_trace, write_ledger
 from fedpriv.account.statement import SAME_NOISE, PrivacyStatement
 from fedpriv.account.together import ledger_together
@@ -57,6 +57,21 @@ def account_run(
             raise
         print_stderr(f"{there}: cannot be written ({error.strerror}), so that it is only printed")
     return statements(frame, units_of(run_trace(RunDir(directory))))
+
+
+def spent_by_run(path: Path, configs: Path = CONFIGS) -> list[PrivacyStatement]:
+    """Return every statement after the last round of a run directory or a stored run, and write nothing.
+
+    A ledger that is there is read. A run of which nobody says a δ has no statement.
+    """
+    with run_directory(path) as directory:
+        if (directory / "ledger.parquet").exists():
+            return statements(RunDir(directory).ledger(LEDGER))
+        known = counted_at(directory, configs)
+        if not known:
+            return []
+        with progress("accounting", 0, 1, "run"):
+            return statements(count_run(directory, deltas_of(known, directory, configs)))
 
 
 # Of two runs, what makes a client of one the same client of the other.

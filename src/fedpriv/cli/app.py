@@ -233,7 +233,7 @@ def run(
     A killed run goes on where it was. What is --set is checked as any config; the run keeps its name and
     its streams of randomness, so that it can be compared by seed, and has an identity and folder of its own.
     """
-    from fedpriv.cli.run import default_place, last_metrics, statements_of, train_run
+    from fedpriv.cli.run import default_place, last_metrics, short_statement, statements_of, train_run
 
     settings = settings or []
     out = out or default_place(paper, run, settings, seed)
@@ -247,10 +247,13 @@ def run(
     diverged = summary["diverged"] is not None
     end = "diverged" if diverged else last_metrics(RunDir(out))
     rounds = f"{summary['rounds']} round{'' if summary['rounds'] == 1 else 's'}"
-    statements = None if as_json else statements_of(out, summary)
-    stated = [NOTHING] if statements == [] else [*map(str, least_statements(statements or []))]
-    more = [f"Every accountant: fedpriv account {shlex.quote(str(out))}"] if statements and stated else []
-    print_result(summary, [f"{out}: {done}, {end} after {rounds}", *stated, *more], as_json)
+    statements = statements_of(out, summary)
+    least = least_statements(statements or [])
+    stated = [NOTHING] if statements == [] else [*map(str, least)]
+    more = [f"Every accountant: fedpriv account {shlex.quote(str(out))}"] if least else []
+    cost = f" at ε = {' or '.join(map(short_statement, least))}" if least else ""
+    facts = summary | {"statements": statements and [*map(statement_as_dict, statements)]}
+    print_result(facts, [*stated, *more, f"{out}: {done}, {end} after {rounds}{cost}"], as_json)
     if diverged:
         print_stderr(f"{out}: diverged in round {summary['rounds']}: weights or losses are no finite numbers")
 

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fedpriv.cli.options import CONFIGS, NOISE, RATE, AsJson, Configs, nested, print_result, rate, take_only
-from fedpriv.cli.table import Table
+from fedpriv.cli.table import NOTHING, Table
 from fedpriv.cli.traces import Ignored, deltas, is_trace, require_run, rows_of
 from fedpriv.errors import BadInput
 from fedpriv.progress import print_stderr
 
 if TYPE_CHECKING:
+    from fedpriv.account.statement import PrivacyStatement
     from fedpriv.audit.finding import Finding
 
 
@@ -66,11 +67,11 @@ def audit(
             from fedpriv.audit.traces import audit_trace
 
             with rows_of(directory) as trace:
-                findings = audit_trace(trace, at, ignore or ())
+                findings, why = audit_trace(trace, at, ignore or ()), ""
         else:
             take_only("audit RUN", options + ["--ignore"] * bool(ignore), ["--delta"])
-            findings = audit_finished(directory, delta, configs)
-        print_findings(directory, findings, time.perf_counter() - started, as_json)
+            findings, why = audit_finished(directory, delta, configs)
+        print_findings(directory, findings, why, time.perf_counter() - started, as_json)
         return
     if missing := [name for name, value in {**plan, "--delta": delta}.items() if value is None]:
         raise BadInput(f"{missing[0]} is missing: a number, of --mechanism {mechanism}.")
@@ -92,25 +93,44 @@ def audit(
         raise typer.Exit(1)
 
 
-def audit_finished(path: Path, delta: float | None, configs: Path) -> list[Finding]:
-    """Audit a run directory, or a stored run; what of them is not accounted is accounted first."""
+def audit_finished(path: Path, delta: float | None, configs: Path) -> tuple[list[Finding], str]:
+    """Audit a run directory, or a stored run; what of them is not accounted is accounted first.
+
+    Return the findings, and why there is none.
+    """
     require_run(path)
+    from fedpriv.account.ledgers import LEDGER, statements
     from fedpriv.audit.finished import audit_run
     from fedpriv.cli.account import account_run
     from fedpriv.frozen import Deltas
     from fedpriv.store import parquet
-    from fedpriv.store.rundir import run_directory
+    from fedpriv.store.rundir import RunDir, run_directory
 
     with run_directory(path) as directory:
         ledger = directory / "ledger.parquet"
         counted = Deltas.counted_here(parquet.made_with(ledger))
         if delta is not None or not counted or parquet.changed_source(ledger):
             account_run(directory, delta, configs=configs)
-        return audit_run(directory)
+        return audit_run(directory), why_nothing(statements(RunDir(directory).ledger(LEDGER)))
 
 
-def print_findings(path: Path, findings: Sequence[Finding], took: float, as_json: bool) -> None:
-    """Print findings, and end with exit code 1 where one refutes a guarantee."""
+def why_nothing(statements: Sequence[PrivacyStatement]) -> str:
+    """Return why no attack has anything to say about what was released."""
+    from fedpriv.account.statement import SIZE_SEEN
+
+    if not statements:
+        return NOTHING
+    violations = dict.fromkeys(statement.violation for statement in statements if statement.violation)
+    if SIZE_SEEN in violations:
+        return (
+            "the server divides by the number of clients who came, or adds noise by that number; an attack "
+            "needs a sum whose denominator and noise are known beforehand"
+        )
+    return "; ".join(violations) or "no attack knows this mechanism under this sampling law"
+
+
+def print_findings(path: Path, findings: Sequence[Finding], why: str, took: float, as_json: bool) -> None:
+    """Print findings, or `why` there is none, and end with exit code 1 where one refutes a guarantee."""
     from fedpriv.audit.finding import broken_guarantees
 
     lines = [
@@ -129,8 +149,10 @@ def print_findings(path: Path, findings: Sequence[Finding], took: float, as_json
         for finding in findings
     ]
     threats = dict.fromkeys(f"{finding.audit.replace('_', ' ')}: {finding.threat}" for finding in findings)
-    parts = [Table("", lines), *threats] if findings else [f"{path}: nothing of it can be attacked"]
+    nothing = f"{path}: nothing of it can be attacked"
+    parts = [Table("", lines), *threats] if findings else [": ".join(filter(None, (nothing, why)))]
     facts = {"findings": [finding.as_dict() for finding in findings], "seconds": took}
+    facts |= {} if findings else {"why": why}
     print_result(facts, parts, as_json)
     if refuted := broken_guarantees(findings):
         print_stderr(f"refuted: {refuted[0]}")

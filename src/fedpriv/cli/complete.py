@@ -1,6 +1,6 @@
 """What a shell completes: names read off files and folders, so that nothing heavy is imported.
 
-Each function is told the words before, and what has been typed of the next one.
+Each function has the words before, and what has been typed of the next.
 """
 
 from __future__ import annotations
@@ -11,11 +11,19 @@ from pathlib import Path
 import typer
 
 from fedpriv.cli.options import CONFIGS, REFERENCE
+from fedpriv.cli.results import elements, named_folders
+
+KINDS = ("papers", "runs", "tables", "datasets", "schemes")  # that `list` knows
 
 
 def names_with_prefix(incomplete: str, names: Iterable[str]) -> list[str]:
     """Return the names that begin so, each once."""
     return [name for name in dict.fromkeys(names) if name.startswith(incomplete)]
+
+
+def kinds(incomplete: str) -> list[str]:
+    """Return what can be listed."""
+    return names_with_prefix(incomplete, KINDS)
 
 
 def presets(incomplete: str) -> list[str]:
@@ -40,15 +48,9 @@ def runs(ctx: typer.Context, incomplete: str) -> list[str]:
     return names_with_prefix(incomplete, runs)
 
 
-def folders() -> dict[str, Path]:
-    """Return the folders of reference results, by what a person calls them: PAPER, or PRESET/PAPER."""
-    there = sorted(path.parent for path in REFERENCE.glob("*/*/tables"))
-    return {path.name: path for path in there} | {"/".join(path.parts[-2:]): path for path in there}
-
-
 def results(incomplete: str) -> list[str]:
     """Return papers with reference results, and these by preset; else the shell completes a path."""
-    return names_with_prefix(incomplete, folders())
+    return names_with_prefix(incomplete, named_folders(REFERENCE))
 
 
 def show_words(ctx: typer.Context, incomplete: str) -> list[str]:
@@ -59,8 +61,8 @@ def show_words(ctx: typer.Context, incomplete: str) -> list[str]:
     if words[0].endswith(".yaml"):
         ctx.params["paper"] = words[-1]
         return papers(incomplete) if len(words) == 1 else runs(ctx, incomplete)
-    folder = folders().get(words[0], Path(words[0]))
-    return names_with_prefix(incomplete, sorted(path.stem for path in folder.glob("[tf]*/*.json")))
+    folder = named_folders(REFERENCE).get(words[0], Path(words[0]))
+    return names_with_prefix(incomplete, (path.stem for path in elements(folder)))
 
 
 def datasets(incomplete: str) -> list[str]:

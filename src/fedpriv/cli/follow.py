@@ -75,9 +75,7 @@ def follow(command: Sequence[str], kept: Path) -> int:
     where the terminal goes away; it is killed if it does not, though nothing that it started runs any more.
     Nothing of it depends on who reads what is printed, in which encoding, or whether there is room for it.
     """
-    started, done, total, failed = time.monotonic(), "0", "?", False
-    signals: list[int] = []
-    screen = Screen()
+    steps, signals = Steps(), list[int]()
     log = open_log(kept, command)
     # The command and its jobs would die of it, and leave a lock: they end when this process tells them.
     hushed = signal.signal(signal.SIGHUP, signal.SIG_IGN)
@@ -89,31 +87,43 @@ def follow(command: Sequence[str], kept: Path) -> int:
         assert process.stdout
         for line in process.stdout:
             write_log(log, line)
-            if match := TOTAL.match(line):
-                total = match[1]
-            elif match := STEPS.match(line):
-                done, total = match.groups()
-            elif match := FAILED.match(line):
-                failed, screen.last = True, ""
-                tell(f"failed: {match[1]}")
-            elif failed and (match := LOG.match(line)):
-                failed = False
-                tell(*end(Path(match[1])))
-            elif MARK in line:
-                minutes, seconds = divmod(int(time.monotonic() - started), 60)
-                what = line.partition(MARK)[2].strip()
-                screen.show(
-                    f"[{done:>{len(total)}}/{total} {minutes:2}:{seconds:02}] {what}", what.partition(":")[0]
-                )
+            steps.read(line)
     if process.returncode == -signal.SIGKILL and signals:  # its lock is left behind
         subprocess.run([*command, "--unlock"], capture_output=True)
-    if process.returncode and total == "?":  # before the first job
+    if process.returncode and steps.total == "?":  # before the first job
         tell(*(line for line in end(kept) if not line.lstrip().startswith('File "')))
     tell(f"All that Snakemake said: {kept}")
     if process.returncode and signals:
-        tell(f"interrupted after {done} of {total} steps; the same command goes on from there")
+        tell(f"interrupted after {steps.done} of {steps.total} steps; the same command goes on from there")
         return 128 + signals[0]
     return process.returncode if process.returncode >= 0 else 128 - process.returncode
+
+
+class Steps:
+    """How far a workflow is, by the lines that it prints; what a person has to know of them is shown."""
+
+    def __init__(self) -> None:
+        self.started, self.screen = time.monotonic(), Screen()
+        self.done, self.total = "0", "?"
+        self.failed = False  # the log of what failed is still to come
+
+    def read(self, line: str) -> None:
+        """Take in a line."""
+        if match := TOTAL.match(line):
+            self.total = match[1]
+        elif match := STEPS.match(line):
+            self.done, self.total = match.groups()
+        elif match := FAILED.match(line):
+            self.failed, self.screen.last = True, ""
+            tell(f"failed: {match[1]}")
+        elif self.failed and (match := LOG.match(line)):
+            self.failed = False
+            tell(*end(Path(match[1])))
+        elif MARK in line:
+            minutes, seconds = divmod(int(time.monotonic() - self.started), 60)
+            what, width = line.partition(MARK)[2].strip(), len(self.total)
+            step = f"[{self.done:>{width}}/{self.total} {minutes:2}:{seconds:02}] {what}"
+            self.screen.show(step, what.partition(":")[0])
 
 
 class Screen:

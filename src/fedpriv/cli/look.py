@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, Any, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -21,19 +21,52 @@ from fedpriv.cli.options import (
     preset_file,
     print_result,
 )
+from fedpriv.cli.results import (
+    element_named,
+    elements,
+    meaning_text,
+    outcome_texts,
+    outcomes,
+    published_cells,
+    read_texts,
+    rendered_folders,
+    results_of,
+    row_labels,
+    row_lines,
+    seed_lines,
+    table_cells,
+)
 from fedpriv.cli.table import Table
-from fedpriv.errors import BadInput, match_name
+from fedpriv.errors import BadInput, match_name, plain
 from fedpriv.progress import print_stderr
 
-LONG = ("runs", "tables")
-Kind = Literal["papers", "runs", "tables", "datasets", "schemes"]
+if TYPE_CHECKING:
+    from fedpriv.paper.paper import Paper
+
+Lines = list[dict[str, Any]]
+
+
+# list
+
+
+def known_kind(kind: str) -> str:
+    """Return a kind of what can be listed, or BadInput."""
+    if kind and kind not in complete.KINDS:
+        claims = " Claims are listed by: fedpriv compare PAPER." * (kind == "claims")
+        raise BadInput(f"list knows {', '.join(complete.KINDS)}; not '{plain(kind)}'.{claims}")
+    return kind
 
 
 def list_table(
     kind: Annotated[
-        Kind | None,
-        typer.Argument(metavar="|".join(get_args(Kind)), help="One kind; by default what is short."),
-    ] = None,
+        str,
+        typer.Argument(
+            metavar="papers|runs|tables|datasets|schemes",
+            help="One kind; by default what is short.",
+            callback=known_kind,
+            autocompletion=complete.kinds,
+        ),
+    ] = "",
     paper: Annotated[
         str, typer.Option(help="Only what is of this paper.", autocompletion=complete.papers)
     ] = "",
@@ -42,19 +75,130 @@ def list_table(
     resources: Resources = RESOURCES,
     as_json: AsJson = False,
 ) -> None:
-    """List papers, runs, tables, datasets and schemes, and what is stored."""
-    from fedpriv.paper.paper import homes
-    from fedpriv.workflow.inventory import inventory, results_of
+    """List papers, runs, tables, datasets and schemes, and what is stored.
 
+    A run has its accuracy and ε as the first table reads them that has it.
+    """
+    kinds = [kind] if kind else ["papers", *LONG] if paper else [*complete.KINDS]
+    lists = {name: [*OTHERS[name](resources)] if name in OTHERS else [] for name in kinds}
+    if of_papers := [name for name in kinds if name in OF_PAPERS]:
+        for spec in declared(paper, reference, configs):
+            for name in of_papers:
+                lists[name] += OF_PAPERS[name](spec, reference)
+    tables = [Table(name, lists[name]) for name in kinds if kind or name not in LONG]
+    more = f"More: {', '.join(f'fedpriv list {name} [--paper PAPER]' for name in LONG)}"
+    note = {"": [more], "runs": [NOTE]}.get(kind, [])
+    print_result(lists, [*tables, *note], as_json)
+
+
+def declared(paper: str, reference: Path, configs: Path) -> Iterator[Paper]:
+    """Yield the paper that a word means, or all that are declared."""
+    from fedpriv.paper.paper import homes, load_paper
+
+    folders = homes(configs / "papers")
     if paper:
         paper = results_of(paper, reference).name if "/" in paper else paper
-        paper = match_name("paper", paper, list(homes(configs / "papers")))
-    every = inventory(configs, reference, resources, paper)
-    kinds = ("papers", *LONG) if paper else get_args(Kind)
-    lists = {name: every[name] for name in kinds if kind in (None, name)}
-    tables = [Table(name, lines) for name, lines in lists.items() if kind or name not in LONG]
-    note = [] if kind else [f"More: {', '.join(f'fedpriv list {name} [--paper PAPER]' for name in LONG)}"]
-    print_result(lists, [*tables, *note], as_json)
+        folders = {(name := match_name("paper", paper, folders)): folders[name]}
+    yield from (load_paper(name, folder) for name, folder in folders.items())
+
+
+def stored_seeds(reference: Path, paper: str) -> dict[str, list[int]]:
+    """Return by run of a paper the seeds of which it is stored, as the names of files say it."""
+    from fedpriv.store.summary import STORED, stored_files
+
+    by_run: dict[str, set[int]] = {}
+    for path in stored_files(reference, paper):
+        if name := STORED.fullmatch(path.name):
+            by_run.setdefault(path.parent.name, set()).add(int(name[1]))
+    return {run: sorted(seeds) for run, seeds in by_run.items()}
+
+
+def paper_lines(paper: Paper, reference: Path) -> Iterator[dict[str, Any]]:
+    """Yield the line of a paper, with the number of its runs and of those that are stored."""
+    counts = {"runs": len(paper.runs), "stored": len(stored_seeds(reference, paper.paper))}
+    yield {"paper": paper.paper, "year": paper.year, **counts, "title": paper.title}
+
+
+def run_lines(paper: Paper, reference: Path) -> Iterator[dict[str, Any]]:
+    """Yield every run of a paper as it is declared, with what the first table that has it read of it."""
+    from fedpriv.paper.paper import merge
+
+    stored = stored_seeds(reference, paper.paper)
+    folders = rendered_folders(reference).get(paper.paper, [])
+    read: dict[str, dict[str, Any]] = {}
+    for cell in (cell for folder in folders for path in elements(folder) for cell in table_cells(path)):
+        if cell["printed"]:
+            read.setdefault(cell["run"], cell)
+    for name, own in paper.runs.items():
+        config = merge(paper.defaults, own)
+        scheme = config.get("scheme", "")
+        yield {
+            "paper": paper.paper,
+            "run": name,
+            "dataset": config.get("dataset", ""),
+            "scheme": scheme.get("name", "") if isinstance(scheme, dict) else scheme,
+            **reproduced(read.get(name)),
+            "seeds stored": stored.get(name, []),
+        }
+
+
+def reproduced(cell: Mapping[str, Any] | None) -> dict[str, str]:
+    """Return the accuracy of a cell as its table prints it, and each ε that it cost: by whom, of whom."""
+    if cell is None:
+        return {}
+    accuracy, *others = [text.partition(" (")[0] for text in cell["printed"].values()]
+    epsilons = [
+        " ".join([text, *(spent[name] for name in COUNTED if spent.get(name, "") not in USUAL)])
+        for text, spent in zip(filter(None, others), cell["epsilons"], strict=False)
+    ]
+    return {"accuracy (%)": accuracy, "ε": ", ".join(epsilons)}
+
+
+def element_lines(paper: Paper, reference: Path) -> Iterator[dict[str, Any]]:
+    """Yield every table and figure of a paper, with the presets of which it is rendered in the reference."""
+    from fedpriv.paper.tables import full_title
+
+    for kind, there, suffix in (("tables", paper.tables, "csv"), ("figures", paper.figures, "png")):
+        for name, element in there.items():
+            files = reference.glob(f"*/{paper.paper}/{kind}/{name}.{suffix}")
+            yield {
+                "paper": paper.paper,
+                "name": name,
+                "kind": f"{kind.removesuffix('s')} of {element.kind}",
+                "title": full_title(element),
+                "rendered": sorted(path.parts[-4] for path in files),
+            }
+
+
+def dataset_lines(resources: Path) -> Iterator[dict[str, Any]]:
+    """Yield every dataset; it is here where it needs no network, or where anything was fetched for it."""
+    from fedpriv.data import DATASETS
+
+    for name in DATASETS:
+        dataset = DATASETS[name]
+        fetched = any(resources.glob(f"{name}[./-]*")) or any(resources.glob(f"{name}/**/*.*"))
+        here = fetched or not dataset.network
+        yield {"dataset": name, "gives": dataset.contents, "here": here, "licence": dataset.licence}
+
+
+def scheme_lines(_: Path) -> Iterator[dict[str, Any]]:
+    """Yield every scheme, with whom it protects and what it does."""
+    from fedpriv.schemes import SCHEMES
+
+    for name, scheme in SCHEMES.items():
+        does = " ".join((scheme.__doc__ or "").split("\n\n")[0].split())
+        yield {"scheme": name, "unit": getattr(scheme, "unit", ""), "does": does}
+
+
+LONG = ("runs", "tables")
+COUNTED = ("accountant", "unit", "relation")
+USUAL = ("", "client", "add_remove")  # which the note below the runs says once
+NOTE = "ε is of a client added or removed, if the line names no other; †: not a guarantee; ‡: an estimate."
+OF_PAPERS = {"papers": paper_lines, "runs": run_lines, "tables": element_lines}
+OTHERS = {"datasets": dataset_lines, "schemes": scheme_lines}
+
+
+# show
 
 
 def show(
@@ -73,85 +217,134 @@ def show(
     """Show a paper, a table, a row, a cell with its seeds, or a run.
 
     A paper's name means its reference results. Of a cell: numbers and their meaning, each seed at the round
-    read off, settings, machines, code. Of a run of a preset: its config and its traces.
+    read off. Of a run of a preset: settings, machines, code and traces.
     """
-    if len(words) > 4:
-        raise BadInput("show takes at most four words: PAPER TABLE ROW COLUMN.")
-    from fedpriv.workflow import inventory as results
-
-    if words[0].endswith(".yaml"):
-        config, paper, run = [*words, "", ""][:3]
-        facts = results.resolve_run(preset_file(Path(config)), paper, run, reference)
-        print_result(facts, run_parts(facts, config), as_json)
-        return
-    folder = results.results_of(words[0], reference)
-    table, row, column = [*words[1:], "", "", ""][:3]
-    folder = folder.resolve()
-    if folder.is_relative_to(Path.cwd()) and len((near := folder.relative_to(Path.cwd())).parts) > 2:
-        folder = near
-    if not table:
-        facts = results.paper(folder)
-        parts = paper_parts(facts)
-    elif not row:
-        facts = results.element(folder, table)
-        parts = element_parts(facts)
+    first, *rest = words
+    if first.endswith(".yaml"):
+        paper, run, *more = [*rest, "", ""]
+        facts, parts = run_facts(preset_file(Path(first)), paper, run, reference)
     else:
-        facts = results.show(folder, table, row, column, configs)
-        parts = cell_parts(facts, f"{configs / folder.parent.name}.yaml {folder.name}")
+        folder = results_of(first, reference).resolve()
+        if folder.is_relative_to(Path.cwd()) and len((near := folder.relative_to(Path.cwd())).parts) > 2:
+            folder = near
+        path, more = element_named(folder, rest) if rest else (Path(), [])
+        row, column, *more = [*more, "", ""]
+        if not rest:
+            facts, parts = paper_facts(folder)
+        elif row:
+            facts, parts = row_facts(folder, path, row, column, configs)
+        else:
+            facts, parts = element_facts(path)
+    if any(more):
+        raise BadInput("show takes at most four words: PAPER TABLE ROW COLUMN.")
     print_result(facts, parts, as_json)
 
 
-def element_parts(facts: Mapping[str, Any]) -> list[Table | str]:
-    """Return a table as a paper would print it, or the caption of a figure, and where its files are."""
-    from fedpriv.report.render import OURS
-
-    parts: list[Table | str] = []
-    for number, block in enumerate(facts.get("blocks", ())):
-        lines = [dict(zip(block["columns"], row, strict=True)) for row in block["rows"]]
-        parts += ["", OURS] if number else []
-        parts.append(Table("" if number else facts["title"], lines, once=False))
-    parts += ["", *facts["notes"]] if parts else [facts["title"], facts["caption"]]
-    return [*parts, "", *(f"    {file}" for file in facts["files"])]
+Shown = tuple[dict[str, Any], list[Table | str]]  # the facts, and how people read them
 
 
-def run_parts(facts: Mapping[str, Any], config: str) -> list[Table | str]:
-    """Return a run's keys and its seeds, and how to have a folder of one's own for a seed."""
-    keys = [{"key": path, "value": value} for path, value in facts["keys"].items()]
-    seeds = [{"seed": seed, **details} for seed, details in facts["seeds"].items()]
-    return [
-        Table(f"{facts['paper']}: {facts['run']}", keys),
-        Table("seeds", seeds),
-        "A seed is trained, or where it is stored is said, by",
-        f"    fedpriv run {config} --paper {facts['paper']} --run {facts['run']} --seed 0",
+def paper_facts(folder: Path) -> Shown:
+    """Return the elements of RESULTS/PAPER, how its numbers and claims came out, and the next commands."""
+    every = [
+        {"kind": path.parent.name.removesuffix("s"), "name": path.stem, "title": read_texts(path)["title"]}
+        for path in elements(folder)
     ]
+    commands = [f"    fedpriv show {folder} TABLE [ROW] [COLUMN]", f"    fedpriv compare {folder}"]
+    counts = outcomes(folder, published_cells(folder))
+    facts = {"results": str(folder), "elements": every, "outcomes": counts}
+    return facts, [Table(str(folder), every), *outcome_texts(folder.name, counts), *commands]
 
 
-def paper_parts(facts: Mapping[str, Any]) -> list[Table | str]:
-    """Return the elements of a paper, its verdicts, and the next commands."""
-    parts: list[Table | str] = [Table(facts["results"], facts["elements"])]
-    for name in ("accuracies", "claims"):
-        if counts := "; ".join(f"{many} {outcome}" for outcome, many in facts[name].items()):
-            parts.append(f"{name}: {counts}")
-    command = f"    fedpriv show {facts['results']} TABLE [ROW] [COLUMN]"
-    return [*parts, command, f"    fedpriv compare {facts['results']}"]
+def element_facts(path: Path) -> Shown:
+    """Return a table as a paper would print it, or the caption of a figure, and where its files are."""
+    texts = read_texts(path)
+    files = [str(file) for end in (".*", "_seeds.csv") for file in sorted(path.parent.glob(path.stem + end))]
+    parts: list[Table | str] = []
+    for number, block in enumerate(texts.get("blocks", ())):
+        lines = [dict(zip(block["columns"], row, strict=True)) for row in block["rows"]]
+        parts += ["", "Columns of this reproduction alone:"] if number else []
+        parts.append(Table("" if number else texts["title"], lines, once=False))
+    parts += ["", *texts["notes"]] if parts else [texts["title"], texts["caption"]]
+    return texts | {"files": files}, [*parts, "", *(f"    {file}" for file in files)]
 
 
-def cell_parts(facts: Mapping[str, Any], paper: str) -> list[Table | str]:
-    """Return the numbers of a row or a cell, the seeds and runs behind it, and what shows a run's config."""
-    from fedpriv.workflow.inventory import BESIDE, number_line
+def row_facts(folder: Path, path: Path, row: str, column: str, configs: Path) -> Shown:
+    """Return a row of a table, a line for each of its columns; of one column its seeds and what ε means, too.
 
-    numbers = [number_line(row) for row in facts["numbers"] if row["quantity"] not in BESIDE]
-    parts: list[Table | str] = [Table("numbers", numbers)]
-    if facts["seeds"]:
-        parts.append(Table("seeds, at the round read off", [percent_cells(line) for line in facts["seeds"]]))
-    for run, behind in facts["runs"].items() if len({row["column"] for row in facts["numbers"]}) == 1 else ():
-        lines = [{"seed": seed, **percent_cells(line)} for seed, line in behind["seeds"].items()]
-        parts.append(Table(f"{run}, at its last round", lines))
-        parts.append(", ".join(f"{key} {value}" for key, value in behind["settings"].items()))
-    if facts["not run"]:
-        parts.append(f"No finished run here: {', '.join(facts['not run'])}.")
-    runs = [*facts["runs"], *facts["not run"]]
-    return [*parts, "Every key of a run:", *(f"    fedpriv show {paper} {run}" for run in runs)]
+    `row` and `column` are those that the table prints, or the keys of the paper's YAML, in any case. What is
+    not there is BadInput that lists what is.
+    """
+    texts = read_texts(path)
+    if "blocks" not in texts:
+        raise BadInput(f"{path.stem} is a figure, which has no rows.")
+    label, lines, cells = row_and_cells(
+        texts, table_cells(path), row, column, f"fedpriv show {folder} {path.stem}"
+    )
+    seeds = {cell["heading"]: seeds_of(path, cell) for cell in cells}
+    verdicts = {cell["heading"]: cell.get("verdict", "") for cell in cells}
+    for line in lines:
+        line |= {"round": rounds_text(seeds.get(line[""], ())), "verdict": verdicts.get(line[""], "")}
+    facts = {"title": texts["title"], "row": label, "lines": lines, "cells": cells, "seeds": seeds}
+    parts: list[Table | str] = [Table(texts["title"], lines, once=False), *texts["notes"][-1:]]
+    if column and cells:
+        parts += cell_parts(cells[0], seeds[cells[0]["heading"]])
+    if runs := dict.fromkeys(cell["run"] for cell in cells if cell["run"]):
+        command = f"    fedpriv show {configs / folder.parent.name}.yaml {folder.name}"
+        parts += ["Settings, machines and traces of a run:", *(f"{command} {run}" for run in runs)]
+    return facts, parts
+
+
+def row_and_cells(
+    texts: Mapping[str, Any], cells: Lines, row: str, column: str, listing: str
+) -> tuple[str, list[dict[str, str]], Lines]:
+    """Return what the row is called that is meant, its lines, of a column only that one, and their cells."""
+    labels = row_labels(texts)
+    keys = {label.replace(",", ""): label for label in labels} | {
+        cell["row"]: cell["label"] for cell in cells
+    }
+    label = matching_text("row", row, labels, keys, listing)
+    lines, cells = row_lines(texts, label), [cell for cell in cells if cell["label"] == label]
+    if not column:
+        return label, lines, cells
+    keys = {cell["column"]: cell["heading"] for cell in cells}
+    heading = matching_text("column", column, [line[""] for line in lines], keys, listing)
+    return (
+        label,
+        [line for line in lines if line[""] == heading],
+        [cell for cell in cells if cell["heading"] == heading],
+    )
+
+
+def matching_text(what: str, word: str, texts: Collection[str], keys: Mapping[str, str], listing: str) -> str:
+    """Return which of the texts of a table a word means: itself, or the one that has it as a key."""
+    known = {key.casefold(): text for key, text in keys.items()}
+    return known.get(word.casefold()) or match_name(what, word, texts, listing)
+
+
+def rounds_text(seeds: Iterable[Mapping[str, Any]]) -> str:
+    """Return at which rounds seeds were read: one number if they agree, else the first and the last."""
+    rounds = sorted(line["round"] for line in seeds)
+    return "–".join(dict.fromkeys(map(str, rounds[:1] + rounds[-1:])))
+
+
+def seeds_of(table: Path, cell: Mapping[str, Any]) -> Lines:
+    """Return the lines of the seeds of a cell."""
+    path = table.with_name(f"{table.stem}_seeds.csv")
+    key = cell["row"], cell["column"]
+    return (
+        [line for line in seed_lines(path) if (line["row"], line["column"]) == key] if path.exists() else []
+    )
+
+
+def cell_parts(cell: Mapping[str, Any], seeds: Lines) -> Iterator[Table | str]:
+    """Yield the meaning of a cell's ε, and its seeds at the round read off."""
+    shown = [text.partition(" (")[0] for line, text in cell["printed"].items() if "ε" in line and text]
+    for spent, text in zip(cell["epsilons"], shown, strict=False):
+        at = f" at δ = {spent['delta']:g}" if "delta" in spent else ""
+        yield f"ε = {text}{at} ({meaning_text(spent)}, {spent.get('epsilon_status', '')})"
+    hidden = ("table", "row", "column")
+    lines = [{name: value for name, value in seed.items() if name not in hidden} for seed in seeds]
+    yield Table("seeds, at the round read off", [percent_cells(line) for line in lines])
 
 
 def percent_cells(line: Mapping[str, Any]) -> dict[str, Any]:
@@ -160,9 +353,59 @@ def percent_cells(line: Mapping[str, Any]) -> dict[str, Any]:
     for name, value in line.items():
         if name.endswith("accuracy") and value is not None:
             cells[f"{name} (%)"] = f"{100 * value:.2f}"
-        elif name != "table":
+        else:
             cells[name] = f"{value:.5g}" if isinstance(value, float) else value
     return cells
+
+
+def run_facts(config: Path, paper: str, run: str, reference: Path) -> Shown:
+    """Return every key of a run, and of every seed what a reviewer asks, its trace among that.
+
+    `paper` and `run` are those of the preset `config`, in any case; what is not there is BadInput that lists
+    what is. A trace that is found neither in the preset's results nor below `reference` is null.
+    """
+    from fedpriv.config.plan import load_preset
+    from fedpriv.report.results import flatten
+
+    plan = load_preset(config, (paper, run))
+    [(paper, [run])] = plan.runs.items()
+    keys = flatten(plan.runs[paper][run].model_dump(mode="json"))
+    seeds = {}
+    for key in plan.keys(paper, run):
+        trained = Path(key.directory(plan.preset.preset))
+        path = trained if key.trained(plan.preset.preset) else key.stored(reference)
+        seeds[key.seed] = {
+            "identity": key.identity,
+            "trace": None,
+            **(seed_facts(path) if path.exists() else {}),
+        }
+    lines = [{"seed": seed, **percent_cells(facts), "trace": ""} for seed, facts in seeds.items()]
+    traces = [f"    {facts['trace']}" for facts in seeds.values() if facts["trace"]]
+    parts = [
+        Table(f"{paper}: {run}", [{"key": path, "value": value} for path, value in keys.items()]),
+        Table("seeds, at the last round", lines),
+        *(["traces", *traces] if traces else []),
+        "To train a seed, or to learn where it is stored:",
+        f"    fedpriv run {config} --paper {paper} --run {run} --seed 0",
+    ]
+    return {"paper": paper, "run": run, "keys": keys, "seeds": seeds}, parts
+
+
+def seed_facts(path: Path) -> dict[str, Any]:
+    """Return the facts that a reviewer asks of a finished run, by its directory or its stored file."""
+    from fedpriv.store.rundir import RunDir
+
+    done = RunDir(path)
+    keys = ("results_version", "rounds", "test_accuracy", "evaluated_on", "seconds")
+    machine = done.summary.get("environment", {})
+    return {key: done.summary.get(key) for key in keys} | {
+        "data": done.summary["data"]["name"],
+        **{key: machine.get(key) for key in ("hardware", "engine", "code")},
+        "trace": str(done.sources[0]),
+    }
+
+
+# keep, rerender
 
 
 def keep(
@@ -211,7 +454,6 @@ def rerender(
     Exit code 1 if any differ.
     """
     from fedpriv.workflow import rerender
-    from fedpriv.workflow.inventory import results_of
 
     names = ["/".join(results_of(word, reference).parts[-2:]) for word in papers or ()]
     with TemporaryDirectory() as folder:

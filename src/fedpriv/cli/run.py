@@ -45,6 +45,12 @@ def statements_of(directory: Path, summary: Mapping[str, Any]) -> list[PrivacySt
         return statements(count_run(directory, Deltas.model_validate(at)))
 
 
+def short_statement(statement: PrivacyStatement) -> str:
+    """Return an ε as it stands beside an accuracy: with its mark, its accountant, and for whom it is."""
+    words = (statement.accountant, statement.unit, statement.relation, statement.accounting)
+    return f"{statement.shown} ({', '.join(filter(None, words))})"
+
+
 def train_run(
     config: Path,
     paper: str,

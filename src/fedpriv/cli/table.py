@@ -6,8 +6,8 @@ is a command, which is not wrapped at all.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import zip_longest
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, zip_longest
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,7 +16,7 @@ from fedpriv.progress import visible
 if TYPE_CHECKING:
     from fedpriv.account.statement import PrivacyStatement
 
-PROSE = 24  # columns: the narrowest that a cell of words is wrapped to
+LINES = 6  # to about so many a cell is wrapped at most
 NOTHING = "no ε: no accountant counts what was released"
 ESTIMATE = "What an estimate is, and why it is no guarantee: docs/accounting.md"
 
@@ -29,67 +29,111 @@ class Table(NamedTuple):
     once: bool = True
 
 
+class Laid(NamedTuple):
+    """A table on its way to a screen: the lines above, columns, their headings and how wide each is."""
+
+    above: list[str]
+    columns: Mapping[str, list[str]]
+    heads: Sequence[list[str]] = ()
+    widths: Sequence[int] = ()  # none: it does not fit
+
+
 def layout(parts: Sequence[Table | str], width: int) -> Iterator[str]:
-    """Yield tables and sentences one below the other, in lines of at most `width` columns."""
-    for part in parts:
+    """Yield tables and sentences one below the other, in lines of at most `width` columns.
+
+    All tables have one form: where one does not fit, all are records.
+    """
+    laid = [part if isinstance(part, str) else lay(part, width) for part in parts]
+    fit = all(part.widths for part in laid if not isinstance(part, str) and part.columns)
+    for part in laid:
         if isinstance(part, str):
             yield from wrapped(visible(part), width, below="")
-        else:
-            yield from table_lines(part, width)
+            continue
+        yield from part.above
+        if part.columns:
+            yield from grid(part) if fit else records(part.columns, width)
 
 
-def table_lines(table: Table, width: int) -> Iterator[str]:
-    """Yield a table, with the columns of which any line says something."""
-    names = dict.fromkeys(key for line in table.lines for key in line)
-    texts = {name: [visible(words(line.get(name))) for line in table.lines] for name in names}
-    if table.title:
-        yield from wrapped(table.title, width)
-    alike = [name for name, cells in texts.items() if table.once and len(cells) > 1 and len({*cells}) == 1]
-    if shared := [f"{name} {texts[name][0]}" for name in alike if texts[name][0]]:
-        yield from wrapped(f"All: {', '.join(shared)}", width)
-    columns = {name: cells for name, cells in texts.items() if any(cells) and name not in alike}
-    # Headings are broken between words where only that makes the table fit.
-    longest = {name: max(map(len, (*name.split(" "), *cells))) for name, cells in columns.items()}
-    narrow = [wrap_text(name, longest[name], below="") for name in columns]
-    for heads in ([[name] for name in columns], narrow):
-        if columns and (room := widest_column(columns, heads, width)):
-            yield from grid(columns, heads, room)
-            return
-    for cells in zip(*columns.values(), strict=True):
-        yield from record(dict(zip(columns, cells, strict=True)), width)
+def lay(table: Table, width: int) -> Laid:
+    """Return a table with the columns of which any line says something."""
+    columns = {
+        name: cells for name in dict.fromkeys(chain(*table.lines)) if any(cells := column(table.lines, name))
+    }
+    shared = {name: cells[0] for name, cells in columns.items() if table.once and is_shared(cells)}
+    columns = {name: cells for name, cells in columns.items() if name not in shared}
+    above = wrapped(table.title, width) if table.title else []
+    if shared:
+        above += wrapped(f"All: {', '.join(f'{name} {cell}' for name, cell in shared.items())}", width)
+    heads, widths = column_widths(columns, width) if columns else ([], [])
+    return Laid(above, columns, heads, widths)
 
 
-def widest_column(columns: Mapping[str, list[str]], heads: Sequence[list[str]], width: int) -> int:
-    """Return the width of the widest column with which all fit into `width`; 0 if they cannot."""
+def column(lines: Sequence[Mapping[str, Any]], name: str) -> list[str]:
+    """Return the cells of a column as they are shown."""
+    return [visible(words(line.get(name))) for line in lines]
+
+
+def is_shared(cells: Sequence[str]) -> bool:
+    """Say if all of several lines have the same cell."""
+    return len(cells) > 1 and len({*cells}) == 1
+
+
+def column_widths(columns: Mapping[str, list[str]], width: int) -> tuple[list[list[str]], list[int]]:
+    """Return the headings, and how wide each column may be for all to fit into `width`; none if they cannot.
+
+    What is too wide is broken between words: headings to the width of their cells, then the widest columns,
+    to no less than their longest word, and not to many lines.
+    """
     from rich.cells import cell_len
 
-    widths = [
-        max(map(cell_len, (*head, *cells))) for head, cells in zip(heads, columns.values(), strict=True)
+    def longest(cells: Iterable[str]) -> int:
+        return max(map(cell_len, cells))
+
+    gaps = 2 * len(columns) - 2
+    heads = [[name] for name in columns]
+    most = [longest((name, *cells)) for name, cells in columns.items()]
+    if sum(most) + gaps <= width:
+        return heads, most
+    heads = [
+        wrap_text(name, longest((*name.split(" "), *cells)), below="") for name, cells in columns.items()
     ]
-    room = width - sum(widths) - 2 * len(widths) + 2 + max(widths)
-    longest = max(cell_len(word) for cells in columns.values() for cell in cells for word in cell.split(" "))
-    return room if room >= min(max(widths), max(PROSE, longest)) else 0
+    pairs = [*zip(heads, columns.values(), strict=True)]
+    most = [longest((*head, *cells)) for head, cells in pairs]
+    least = [longest((*head, *(word for cell in cells for word in unbroken(cell)))) for head, cells in pairs]
+    for room in range(max(most), max(most) // LINES, -1):
+        widths = [max(min(wide, room), word) for wide, word in zip(most, least, strict=True)]
+        if sum(widths) + gaps <= width:
+            return heads, widths
+    return heads, []
 
 
-def grid(columns: Mapping[str, list[str]], heads: Sequence[list[str]], room: int) -> Iterator[str]:
-    """Yield a table with a line below its headings, no cell of which is wider than `room`."""
+def grid(laid: Laid) -> Iterator[str]:
+    """Yield a table with a line below its headings."""
     from rich.cells import cell_len
 
-    lines = zip(*columns.values(), strict=True)
-    rows = [[wrap_text(cell, room, below="") for cell in cells] for cells in lines]
-    widths = [
-        max(cell_len(line) for cell in column for line in cell) for column in zip(heads, *rows, strict=True)
+    rows = [
+        [wrap_text(cell, room, below="") for cell, room in zip(cells, laid.widths, strict=True)]
+        for cells in zip(*laid.columns.values(), strict=True)
     ]
-    right = [all(map(is_number, cells)) for cells in columns.values()]
-    for number, row in enumerate([list(heads), *rows]):
+    rows = [list(laid.heads), *rows]
+    widths = [max(cell_len(line) for cell in column for line in cell) for column in zip(*rows, strict=True)]
+    right = [all(map(is_number, cells)) for cells in laid.columns.values()]
+
+    def padded(cell: str, width: int, numeric: bool) -> str:
+        space = " " * (width - cell_len(cell))
+        return space + cell if numeric else cell + space
+
+    for number, row in enumerate(rows):
         for cells in zip_longest(*row, fillvalue=""):
-            padded = []
-            for cell, width, numeric in zip(cells, widths, right, strict=True):
-                space = " " * (width - cell_len(cell))
-                padded.append(space + cell if numeric else cell + space)
-            yield "  ".join(padded).rstrip()
+            yield "  ".join(map(padded, cells, widths, right)).rstrip()
         if number == 0:
             yield "─" * (sum(widths) + 2 * len(widths) - 2)
+
+
+def records(columns: Mapping[str, list[str]], width: int) -> Iterator[str]:
+    """Yield the lines of a table as records."""
+    for cells in zip(*columns.values(), strict=True):
+        yield from record(dict(zip(columns, cells, strict=True)), width)
 
 
 def record(cells: Mapping[str, str], width: int) -> Iterator[str]:
@@ -112,9 +156,8 @@ def wrapped(text: str, width: int, indent: str = "", below: str = "  ") -> list[
 
 def wrap_text(text: str, width: int, indent: str = "", below: str = "  ") -> list[str]:
     """Return a text in lines of at most `width`, but for a word that is longer; `x ± y` is one word."""
-    together = text.replace(" ± ", "\u00a0±\u00a0")
     lines = wrap(
-        together,
+        text.replace(" ± ", "\u00a0±\u00a0"),
         width,
         initial_indent=indent,
         subsequent_indent=indent + below,
@@ -122,6 +165,11 @@ def wrap_text(text: str, width: int, indent: str = "", below: str = "  ") -> lis
         break_on_hyphens=False,
     )
     return [line.replace("\u00a0", " ") for line in lines]
+
+
+def unbroken(text: str) -> list[str]:
+    """Return the words of a text that `wrap_text` leaves whole."""
+    return text.replace(" ± ", "\u00a0±\u00a0").split(" ")
 
 
 def statement_table(

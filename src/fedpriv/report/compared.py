@@ -6,7 +6,6 @@
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
@@ -19,29 +18,6 @@ from fedpriv.trace import EVALUATED
 
 CLAIM_COUNTS = ("cells", "decided", *COUNTS.values())  # of a claim
 PUBLISHED_COLUMNS = ("Table", "Row", "Column", "Published", "Reproduced", "Verdict")
-
-
-def papers(directory: Path) -> list[Path]:
-    """Return `directory` if it is RESULTS/PAPER, or the finished papers in it if it is RESULTS."""
-    finished = [directory] if (directory / "claims.csv").exists() else []
-    finished = finished or sorted(path.parent for path in directory.glob("*/claims.csv"))
-    if not finished:
-        raise BadInput(
-            f"{directory}: found no claims.csv in it or one below, allowed: RESULTS or RESULTS/PAPER"
-        )
-    return finished
-
-
-def compared_facts(directory: Path) -> dict[str, Any]:
-    """Accuracies and claims that were compared of RESULTS/PAPER; of RESULTS the same by paper."""
-    facts = {
-        paper: {
-            "accuracies": published_and_reproduced(paper).to_dict("records"),
-            "claims": claims(paper).to_dict("records"),
-        }
-        for paper in papers(directory)
-    }
-    return facts.get(directory) or {paper.name: of_paper for paper, of_paper in facts.items()}
 
 
 def claims(paper: Path) -> pd.DataFrame:
