@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from fedpriv.cli import audit, calculators, compare, complete, look, traces
+from fedpriv.cli import audit, calculators, compare, complete, export, look, traces
 from fedpriv.cli.options import (
     CONFIGS,
     REFERENCE,
@@ -357,6 +357,7 @@ VERBS = {
         ),
         "show": (look.show, "fedpriv show bdp2019 table2 100 dp"),
         "compare": (compare.compare, "fedpriv compare bdp2019"),
+        "export": (export.export, "fedpriv export bdp2019 table2 figure2 --to my/paper"),
     },
     "Account": {
         "epsilon": (

@@ -31,7 +31,8 @@ FIGURE_KINDS: dict[str, Callable[[Axes, Results, Any, AxesPair], Iterable[Label]
 house_style = partial(style.context, "fedpriv.report.figures.style", after_reset=True)
 plain_style = partial(style.context, (), after_reset=True)
 COLUMN, PAGE = 3.3, 6.9  # inches, as all lengths here: the widths of one column of a journal and of both
-HEIGHT = 1.9  # of a panel, without the legend
+HEIGHT, LOW = 1.9, 1.5  # of a panel, without the legend: of one row, and of several
+PANEL = 2.0  # the least width of one where there is no place for all in a row
 
 
 @house_style()
@@ -41,9 +42,7 @@ def write_figure(results: Results, declared: FigureSpec, stem: Path) -> list[Pat
     Each is written whole or not at all; the same results give the same bytes.
     """
     figure = draw_figure(results, declared)
-    marks = legend(*(text.get_text() for text in figure.findobj(Text)))
-    words = f"{caption(results, declared)} {marks}{'.' * bool(marks)}".strip()
-    content = notes.content(results, declared, words)
+    content = notes.content(results, declared, caption(results, declared, figure))
     data = json.dumps(content, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
     files: dict[str, bytes] = {}
     for kind, metadata in {"pdf": {"CreationDate": None}, "png": {}}.items():
@@ -58,17 +57,20 @@ def write_figure(results: Results, declared: FigureSpec, stem: Path) -> list[Pat
     return paths
 
 
-def caption(results: Results, declared: FigureSpec) -> str:
-    """Return the caption of the figure, and what its lines and points mean."""
-    marks = rounds.legend_text(declared) if isinstance(declared, RoundsFigure) else ""
-    return f"{claims.caption(results, declared)} {marks}".strip()
+def caption(results: Results, declared: FigureSpec, figure: Figure) -> str:
+    """Return the caption of the figure, and what its lines, its points and the marks in its texts mean."""
+    lines = rounds.legend_text(declared) if isinstance(declared, RoundsFigure) else ""
+    marks = legend(*(text.get_text() for text in figure.findobj(Text)))
+    words = claims.caption(results, declared), lines, f"{marks}." if marks else ""
+    return " ".join(filter(None, words))
 
 
 @house_style()
-def draw_figure(results: Results, declared: FigureSpec) -> Figure:
+def draw_figure(results: Results, declared: FigureSpec, width: float = 0.0) -> Figure:
     """Return the figure: a row of panels, with what their lines are beside the last or in one legend below.
 
-    Its title stands in its caption: whoever prints it has one of their own.
+    Its title stands in its caption: whoever prints it has one of their own. Without a `width` in inches it is
+    as wide as a page, or as a column where that holds it. In less than a page panels stand in several rows.
     """
     # A panel that no run was made for is said in the notes; the figure of nothing keeps its first.
     parts = declared.parts()
@@ -76,7 +78,12 @@ def draw_figure(results: Results, declared: FigureSpec) -> Figure:
     figure = Figure()
     against_rounds = isinstance(declared, RoundsFigure)
     shared = not against_rounds or declared.quantity not in rounds.PERCENT
-    row = figure.subplots(1, len(parts), sharey=shared, squeeze=False)[0]
+    across = max(1, min(len(parts), int(width / PANEL))) if 0 < width < PAGE else len(parts)
+    rows = -(-len(parts) // across)
+    row = figure.subplots(rows, across, sharey=shared, squeeze=False).ravel()
+    for axes in row[len(parts) :]:
+        axes.remove()
+    row, high = row[: len(parts)], HEIGHT if rows == 1 else rows * LOW
     titles: dict[Axes, Text] = {}
     labels: dict[Axes, Iterable[Label]] = {}
     for axes, part in zip(row, parts, strict=True):
@@ -87,7 +94,7 @@ def draw_figure(results: Results, declared: FigureSpec) -> Figure:
         labels[axes] = FIGURE_KINDS[declared.kind](axes, results, declared, part) or ()
         if shared:
             axes.label_outer()
-        elif axes is not row[0]:
+        elif axes not in row[::across]:
             axes.set_ylabel("")
         if not axes.has_data():
             why = "not in the ledger" if any(results.has(curve.run) for curve in part.curves) else "not run"
@@ -98,17 +105,18 @@ def draw_figure(results: Results, declared: FigureSpec) -> Figure:
 
     # Curves are named at the end of the last panel where it has all of them, else in a legend below.
     entries = legend_entries(row)
-    alone = set(legend_entries(row[-1:])) >= {*entries} and against_rounds
+    roomy = rows == 1 and (not width or width >= PAGE)
+    alone = roomy and set(legend_entries(row[-1:])) >= {*entries} and against_rounds
     ends = looks.label_ends(row[-1], rounds.MARKS) if alone else {}
     entries = {name: entries[name] for name in rounds.MARKS if name in entries} if alone else entries
-    figure.set_size_inches(PAGE if alone or len(parts) > 1 else COLUMN, HEIGHT)
+    figure.set_size_inches(width or (PAGE if alone or len(parts) > 1 else COLUMN), high)
     below = add_legend(figure, entries).get_window_extent().height if entries else 0.0
-    figure.set_figheight(HEIGHT + below / figure.dpi)
+    figure.set_figheight(high + below / figure.dpi)
 
     # From here on every length is known; what is wider than its place makes the figure higher.
     figure.draw_without_rendering()
     if lacking := looks.wrap(titles) + looks.spread_labels(row[-1], ends):
-        figure.set_figheight(figure.get_figheight() + lacking / figure.dpi)
+        figure.set_figheight(figure.get_figheight() + rows * lacking / figure.dpi)
         figure.draw_without_rendering()
         looks.spread_labels(row[-1], ends)
     for axes, some in labels.items():

@@ -410,7 +410,7 @@ def signs(declared: AccuracyTable, cells: Sequence[ReadCell]) -> Iterator[str]:
     if any(place.cell.published is not None for place in cells):
         yield "in brackets: published"
     if any(place.cell.published_std for place in cells):
-        yield "a published ± is a standard deviation, and widens our interval"
+        yield "a published ± is a standard deviation, and widens the interval"
     for level, deltas in deltas_by_level(declared, declared.rows).items():
         if len(deltas) == 1:
             yield f"{WHOSE[level]} at δ = {numbers.delta(*deltas)}"
