@@ -85,12 +85,12 @@ app = typer.Typer(cls=Grouped, pretty_exceptions_enable=False, rich_markup_mode=
 
 
 def version(flag: bool) -> None:
-    """Print which fedpriv this is, and whose runs it takes for its own."""
+    """Print which fedpriv this is, with its revision, and whose runs it takes for its own."""
     if flag:
-        from fedpriv import __version__
         from fedpriv.frozen import RESULTS_VERSION
+        from fedpriv.store.machine import code
 
-        print_result({}, [f"fedpriv {__version__} (results version {RESULTS_VERSION})"], as_json=False)
+        print_result({}, [f"fedpriv {code()} (results version {RESULTS_VERSION})"], as_json=False)
         raise typer.Exit
 
 
