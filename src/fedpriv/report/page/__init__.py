@@ -47,7 +47,7 @@ def write_report(plan: Plan, out: Path, stored: Path | None = None, mark: str = 
     full = {}
     if stored and plan.preset.substitutes and (cells := compared_cells(plan.papers, stored)):
         full = {"picture": picture(cells), "folder": stored.as_posix()}
-        full["summary"] = compare.accuracies_text(papers, stored)
+        full["summary"] = counted(plan.papers, stored)
     collected = max((out.parent / name / "runs.parquet").stat().st_mtime for name in papers)
     page = jinja2.Environment(
         loader=jinja2.PackageLoader("fedpriv.report", "page"),
@@ -61,7 +61,7 @@ def write_report(plan: Plan, out: Path, stored: Path | None = None, mark: str = 
         declared=plan.preset,
         mark=mark,
         papers=papers,
-        summary=compare.accuracies_text(papers, out.parent),
+        summary=counted(plan.papers, out.parent),
         trained=trained_words(papers, out.parent),
         picture=picture(compared_cells(plan.papers, out.parent)),
         full=full,
@@ -95,6 +95,13 @@ def plan_mark(report: Path) -> str:
     """Return the mark of the plan that a report was written for; empty: it has none, or is no report."""
     match = PLAN.search(report.read_text(encoding="utf-8", errors="replace")) if report.is_file() else None
     return match[1] if match else ""
+
+
+def counted(papers: Mapping[str, Paper], folder: Path) -> str:
+    """Return how the published numbers of each paper came out, a sentence each."""
+    each = {f"{paper.by} {paper.year}": [name] for name, paper in papers.items()}
+    texts = {who: compare.accuracies_text(name, folder) for who, name in each.items()}
+    return " ".join(f"{who}: {text}" for who, text in texts.items() if text)
 
 
 def section(plan: Plan, name: str, folder: Path) -> dict[str, Any]:
