@@ -152,7 +152,7 @@ def explain(error: Exception, verb: str = "") -> tuple[list[str], int]:
         return str(error).splitlines(), 2
     if isinstance(error, ModuleNotFoundError):  # what comes without extras counts and plans alone
         extra = "train" if verb in ("fetch", "run") else "report"
-        return [f"{verb} needs the package {error.name}: pip install 'fedpriv[{extra}]'"], 1
+        return [f"{verb} needs the package {error.name}: pip install '.[{extra}]' in a clone"], 1
     if isinstance(error, typer.TyperException):
         from pydantic import ValidationError
 
