@@ -29,7 +29,7 @@ endef
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo laptop binary paper search readings guarantees guarantees_search handcrafted tutorial report reference rerender test explore slurm-test check docs site clean
+.PHONY: help demo laptop binary paper search readings guarantees guarantees_search handcrafted tutorial report reference rerender test explore slurm-test check wheels docs site clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z_-]+:.*## / {printf "make %-17s %s\n", $$1, $$2}' Makefile
@@ -77,6 +77,9 @@ check: $(INSTALLED) site ## formatting, lint, types, layers, the workflow's lint
 	$(BIN)/snakefmt --check Snakefile workflow
 	$(BIN)/snakemake --configfile config/demo.yaml --lint
 	$(BIN)/python -m pytest --quiet tests/docs/test_links.py
+
+wheels: $(INSTALLED) ## build what a release uploads into dist/, check it, and install it into fresh environments
+	PYTHON=$(PYTHON) .ci/wheels
 
 docs: $(INSTALLED) ## write what is generated: tables of the README, pages of docs/, schemas of config/
 	$(BIN)/python -P -m fedpriv.docs

@@ -1,7 +1,11 @@
+import importlib
 import math
 import sys
 import time
+import tomllib
+from pathlib import Path
 from threading import Event
+from types import SimpleNamespace
 
 import pytest
 
@@ -75,3 +79,31 @@ def test_a_download_is_told_in_megabytes(capsys, at_once):
         assert at_once(60)
         advance(4_000_000)
     assert capsys.readouterr().err == "raw: 0.0 MB of 4.0\nraw: 4.0 MB of 4.0\n"
+
+
+def test_a_follower_of_a_package_is_told_every_round_of_a_run_and_nothing_else(monkeypatch):
+    told = []
+    point = SimpleNamespace(load=lambda: lambda title: lambda row: told.append((title, row["round"])))
+    monkeypatch.setattr(
+        "importlib.metadata.entry_points", lambda group: [point] * (group == "fedpriv.followers")
+    )
+    with progress("run seed 0", 0, 2) as report:
+        for row in rows([0.1, math.nan]):
+            report(row)
+    list(count_each("reading", [1, 2], "preset"))
+    assert told == [("run seed 0", 1), ("run seed 0", 2)]
+
+
+def test_the_example_of_a_tracker_writes_every_finite_number(monkeypatch):
+    written = []
+    writer = SimpleNamespace(add_scalar=lambda *number: written.append(number), flush=lambda: None)
+    stub = SimpleNamespace(SummaryWriter=lambda place: written.append(place) or writer)
+    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", stub)
+    folder = Path(__file__).parents[1] / "examples/trackers"
+    monkeypatch.syspath_prepend(folder)
+    project = tomllib.loads((folder / "pyproject.toml").read_text())["project"]
+    module, _, name = project["entry-points"]["fedpriv.followers"]["tensorboard"].partition(":")
+    getattr(importlib.import_module(module), name)("run seed 0")(
+        {"round": 3, "test_accuracy": 0.5, "loss": math.nan}
+    )
+    assert written == ["runs/run seed 0", ("round", 3, 3), ("test_accuracy", 0.5, 3)]

@@ -1,6 +1,8 @@
 """What is installed is enough: the wheel alone, in an empty folder, counts, attacks, draws and trains."""
 
 import os
+import re
+import shlex
 import subprocess
 import sys
 import zipfile
@@ -22,6 +24,8 @@ COUNTED = [
     ["audit", "trace.csv", "--delta", "1e-5"],
     ["--version"],
 ]
+PAGE = (ROOT / "docs/accounting-alone.md").read_text(encoding="utf-8")
+COUNTED += [shlex.split(words) for words in re.findall(r"^    fedpriv (.+)$", PAGE, re.MULTILINE)]
 
 
 @pytest.fixture(scope="module")

@@ -111,14 +111,27 @@ def count_each(title: str, items: Collection[T], unit: str) -> Iterator[T]:
 
 @contextmanager
 def progress(title: str, done: int, total: int, unit: str = "round") -> Generator[Report]:
-    """Yield the function to call after each round, or each image or whatever `unit` is counted."""
+    """Yield the function to call after each round, or each image or whatever `unit` is counted.
+
+    Of a round every follower that a package brings is told, too.
+    """
+    others = followers(title) if unit == "round" else []
 
     def report(row: dict[str, Any]) -> None:
         accuracy = row.get("test_accuracy", math.nan)  # NaN: of a round that was not evaluated
         update(row[unit], f"accuracy {accuracy:.3f}" if accuracy == accuracy else "")
+        for follow in others:
+            follow(row)
 
     with _shown(title, done, total, lambda done, total: f"{unit} {done} of {total}") as update:
         yield report
+
+
+def followers(title: str) -> list[Report]:
+    """Return what packages call with every round of a run: their entry points make it of its title."""
+    from importlib.metadata import entry_points
+
+    return [point.load()(title) for point in entry_points(group="fedpriv.followers")]
 
 
 @contextmanager

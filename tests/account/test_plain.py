@@ -159,8 +159,8 @@ def test_without_extras_a_verb_says_which_to_install(tmp_path: Path) -> None:
     code = f"{hidden}from fedpriv.cli.app import main; print(*map(main, {verbs}))"
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
     assert done.stdout == "1 1\n"
-    said = r"fedpriv: account needs the package pyarrow: pip install 'fedpriv\[report\]'\n"
-    assert re.fullmatch(said + r"fedpriv: run needs the package .* 'fedpriv\[train\]'\n", done.stderr)
+    said = r"fedpriv: account needs the package pyarrow: pip install '.\[report\]' in a clone\n"
+    assert re.fullmatch(said + r"fedpriv: run needs the package .* '.\[train\]' in a clone\n", done.stderr)
 
 
 def test_rounds_of_everybody_among_sampled_ones_are_those_of_probability_1():

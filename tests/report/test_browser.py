@@ -96,12 +96,26 @@ def test_only_tables_and_figures_scroll_sideways_and_never_the_page(opened, widt
         assert page.eval_on_selector_all(".scroll", scrolling) > 0
 
 
-def test_on_paper_folds_stay_closed_and_no_column_is_cut_off(opened):
+@pytest.mark.parametrize("width", [400, 500])
+def test_on_a_phone_no_picture_is_cut(opened, width):
+    page = opened(viewport={"width": width, "height": 800})
+    rights = page.eval_on_selector_all("img", "all => all.map(one => one.getBoundingClientRect().right)")
+    assert rights and max(rights) <= width
+
+
+def test_on_paper_every_verdict_is_there_notes_are_no_larger_than_tables_and_no_column_is_cut_off(opened):
     page = opened(viewport=A4_LANDSCAPE)
     folds = page.locator("details:not([open])").count()
-    pdf = page.pdf(prefer_css_page_size=True)
-    assert len(re.findall(rb"/Type\s*/Page\b", pdf)) <= 5
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    page.emulate_media(media="print")
+    shown = "parts => parts.every(part => part.checkVisibility({contentVisibilityAuto: true}))"
+    assert page.eval_on_selector_all(".claims .verdict, [id$=-accuracies] .verdict", shown)
+    sizes = "parts => parts.map(part => parseFloat(getComputedStyle(part).fontSize))"
+    assert max(page.eval_on_selector_all(".notes p", sizes)) <= min(page.eval_on_selector_all("table", sizes))
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
     assert page.locator("details:not([open])").count() == folds > 0
+    pdf = page.pdf(prefer_css_page_size=True)
+    assert len(re.findall(rb"/Type\s*/Page\b", pdf)) <= 8
     open_all(page)
     page.emulate_media(media="print")
     rights = page.eval_on_selector_all(

@@ -79,7 +79,9 @@ def test_the_caption_stands_in_every_form_of_a_table(results, declared, tmp_path
 
 def test_a_figure_says_its_caption_before_its_marks(results):
     spec = {"title": "F", "panels": {"n100": "100"}, "run": "{panel}_dp", "caption": "It rises."}
-    assert figures.caption(results, RoundsFigure.model_validate(spec)).startswith("It rises. Lines: means")
+    figure = RoundsFigure.model_validate(spec)
+    words = figures.caption(results, figure, figures.draw_figure(results, figure))
+    assert words.startswith("It rises. Lines: means")
 
 
 @pytest.mark.parametrize(("paper", "home"), homes(PAPERS).items())

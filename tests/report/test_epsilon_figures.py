@@ -58,7 +58,9 @@ def lines_of(axes):
 
 def words_of(results, declared):
     """Return what stands beside a figure."""
-    return " ".join([caption(results, declared), *content(results, declared, "")["notes"]])
+    return " ".join(
+        [caption(results, declared, draw_figure(results, declared)), *content(results, declared, "")["notes"]]
+    )
 
 
 def test_growth_is_the_mean_over_seeds_of_what_was_spent_after_the_first_round(instance_results):

@@ -54,7 +54,9 @@ def results(tmp_path_factory):
 
 def words_of(results, declared) -> str:
     """Return what stands beside a figure."""
-    return " ".join([caption(results, declared), *content(results, declared, "")["notes"]])
+    return " ".join(
+        [caption(results, declared, draw_figure(results, declared)), *content(results, declared, "")["notes"]]
+    )
 
 
 def test_the_divergence_is_drawn_for_every_gamma_below_one_half(results):

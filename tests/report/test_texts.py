@@ -99,7 +99,7 @@ def test_no_cell_of_a_csv_is_computed_by_a_spreadsheet_and_numbers_stay_numbers(
 
 
 def test_latex_prints_every_cell_heading_detail_note_and_title():
-    text = render.latex(table())
+    text = render.latex(table(), "label")
     grid = text.partition("\\midrule\n")[2].partition("\\bottomrule")[0].splitlines()
     long = r"\multicolumn{2}{@{}l}{"
     first = [line.removeprefix(long).removesuffix(r"} \\") if long in line else line for line in grid]
@@ -111,9 +111,9 @@ def test_latex_prints_every_cell_heading_detail_note_and_title():
     empty = table()._replace(notes=[], items=[])
     for title in ("blank\n\nline", "\\input{x} $x_$", "}"):
         (caption,) = re.findall(
-            r"^\\caption\{(.*)\}$", render.latex(empty._replace(title=title)), re.MULTILINE
+            r"^\\caption\{(.*)\}$", render.latex(empty._replace(title=title), "label"), re.MULTILINE
         )
-        assert read_back.latex(caption) == seen(title)
+        assert read_back.latex(caption) == seen(f"{title}.")
 
 
 def test_a_figure_has_every_text_in_its_legend_and_computes_none():

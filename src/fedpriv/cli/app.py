@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from fedpriv.cli import audit, calculators, compare, complete, look, plan, traces
+from fedpriv.cli import audit, calculators, compare, complete, export, look, plan, traces
 from fedpriv.cli.options import (
     CONFIGS,
     REFERENCE,
@@ -85,12 +85,12 @@ app = typer.Typer(cls=Grouped, pretty_exceptions_enable=False, rich_markup_mode=
 
 
 def version(flag: bool) -> None:
-    """Print which fedpriv this is, and whose runs it takes for its own."""
+    """Print which fedpriv this is, with its revision, and whose runs it takes for its own."""
     if flag:
-        from fedpriv import __version__
         from fedpriv.frozen import RESULTS_VERSION
+        from fedpriv.store.machine import code
 
-        print_result({}, [f"fedpriv {__version__} (results version {RESULTS_VERSION})"], as_json=False)
+        print_result({}, [f"fedpriv {code()} (results version {RESULTS_VERSION})"], as_json=False)
         raise typer.Exit
 
 
@@ -152,7 +152,7 @@ def explain(error: Exception, verb: str = "") -> tuple[list[str], int]:
         return str(error).splitlines(), 2
     if isinstance(error, ModuleNotFoundError):  # what comes without extras counts and plans alone
         extra = "train" if verb in ("fetch", "run") else "report"
-        return [f"{verb} needs the package {error.name}: pip install 'fedpriv[{extra}]'"], 1
+        return [f"{verb} needs the package {error.name}: pip install '.[{extra}]' in a clone"], 1
     if isinstance(error, typer.TyperException):
         from pydantic import ValidationError
 
@@ -373,6 +373,7 @@ VERBS = {
         ),
         "show": (look.show, "fedpriv show bdp2019 table2 100 dp"),
         "compare": (compare.compare, "fedpriv compare bdp2019"),
+        "export": (export.export, "fedpriv export bdp2019 table2 figure2 --to my/paper"),
     },
     "Account": {
         "epsilon": (

@@ -151,6 +151,7 @@ IN_A_NAME = re.compile("(?<=[a-z][._])(?=[a-z]{2})")  # where a long name of a r
 
 
 OURS = "Ours, which the paper does not have:"  # above the columns that are
+OWN = "In this reproduction alone:"  # the same in LaTeX, where "ours" would be an author's
 
 
 class PrintedTable(NamedTuple):
@@ -187,7 +188,7 @@ def write_table_files(table: PrintedTable, stem: Path) -> list[Path]:
     frames = {".csv": table.tidy} | ({} if table.seeds is None else {"_seeds.csv": table.seeds})
     texts = {end: escape_frame(frame, escape_csv).to_csv(index=False) for end, frame in frames.items()}
     texts |= {".json": as_json(table), ".md": markdown(table)}
-    texts |= {".tex": latex(table)} if table.cells else {}
+    texts |= {".tex": latex(table, f"{stem.parent.parent.name}-{stem.name}")} if table.cells else {}
     files = [stem.with_name(stem.name + end) for end in texts]
     for file, text in zip(files, texts.values(), strict=True):
         with writing(file) as path:
@@ -249,18 +250,26 @@ def markdown(table: PrintedTable) -> str:
     return "\n\n".join(filter(None, parts)) + "\n"
 
 
-def latex(table: PrintedTable) -> str:
-    r"""Return a floating table to be read by \input, as wide as its text; it needs booktabs alone."""
-    title = table.title[len(table.place) + 2 :] if table.place else table.title
-    caption = ": ".join(filter(None, (title, table.caption)))
-    blocks = f"\n\\par\\smallskip {OURS}\\par\\smallskip\n".join(
+def short_caption(title: str, place: str) -> str:
+    """Return what a table or figure shows, a sentence without its place in the paper."""
+    return (title[len(place) + 2 :] if place else title).rstrip(".") + "."
+
+
+def latex(table: PrintedTable, label: str) -> str:
+    r"""Return a floating table to be read by \input, as wide as its text; it needs booktabs alone.
+
+    Its caption is a sentence, and its notes have the rest. Its label is `tab:` and the `label`.
+    """
+    blocks = f"\n\\par\\smallskip {OWN}\\par\\smallskip\n".join(
         tabular(block, table.cells) for block in table.blocks
     )
-    notes = "".join(f"\\par {escape_latex(note)}\n" for note in table.notes)
+    caption = short_caption(table.title, table.place)
+    every = filter(None, (table.caption, *table.notes))
+    notes = "".join(f"\\par {escape_latex(note)}\n" for note in every)
     return (
         "% needs \\usepackage{booktabs}\n"
         "\\begin{table}\n\\centering\\footnotesize\\setlength{\\tabcolsep}{3pt}\n"
-        f"\\caption{{{escape_latex(caption)}}}\n\\label{{tab:{table.name}}}\n\\smallskip\n"
+        f"\\caption{{{escape_latex(caption)}}}\n\\label{{tab:{label}}}\n\\smallskip\n"
         f"{blocks}\n\\par\\smallskip\\raggedright\\scriptsize\n{notes}\\end{{table}}\n"
     )
 

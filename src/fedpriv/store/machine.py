@@ -9,16 +9,18 @@ process.
 from __future__ import annotations
 
 import ctypes
+import json
 import os
 import platform
 import resource
 import subprocess
 from contextlib import suppress
 from functools import cache
-from importlib.metadata import PackageNotFoundError, entry_points, version
+from importlib.metadata import PackageNotFoundError, distribution, entry_points, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fedpriv import __version__
 from fedpriv.registry import packages
 
 if TYPE_CHECKING:
@@ -79,9 +81,25 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+UNKNOWN = "unknown"  # instead of a revision
+HERE = "src/fedpriv/store/machine.py"  # this file in a checkout
+
+
 def code() -> str:
-    """Return this package's version, and of a checkout its revision; `-dirty`: files were changed since."""
-    return "+".join(filter(None, (package("fedpriv"), checkout())))
+    """Return this package's version and, unless that is a release, `+` and the revision or `unknown`.
+
+    `-dirty` behind a revision: files were changed since.
+    """
+    return "+".join(filter(None, (package("fedpriv") or __version__, checkout() or installed())))
+
+
+def installed() -> str:
+    """Return the revision that pip has installed, `unknown` of a folder or file, nothing of a release."""
+    try:
+        origin = distribution("fedpriv").read_text("direct_url.json")
+    except PackageNotFoundError:
+        return UNKNOWN
+    return json.loads(origin).get("vcs_info", {}).get("commit_id", UNKNOWN)[:12] if origin else ""
 
 
 def libraries() -> dict[str, str]:
@@ -98,19 +116,22 @@ def package(name: str) -> str:
 
 
 def checkout() -> str:
-    """Return the git revision of these sources, or the empty string where git does not know them."""
+    """Return the git revision of these sources, or the empty string where git does not know them as ours.
+
+    A copy may lie in somebody else's repository, and git reads none of another owner.
+    """
     source = Path(__file__)
-    # An installed copy may lie in somebody else's repository.
-    known = ["git", "ls-files", "--error-unmatch", source.name]
+    known = ["git", "ls-files", "--full-name", "--error-unmatch", source.name]
     describe = ["git", "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]
-    revision = ""
+    said: list[str] = []
     for command in (known, describe):
         try:
             done = subprocess.run(command, cwd=source.parent, capture_output=True, text=True, check=True)
         except (OSError, subprocess.CalledProcessError):
             return ""
-        revision = done.stdout.strip()
-    return revision
+        said.append(done.stdout.strip())
+    place, revision = said
+    return revision if place == HERE else ""
 
 
 # <malloc.h>. 64 MiB cover every activation of a chunk. Stacked updates of large networks are larger, and of

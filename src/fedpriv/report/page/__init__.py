@@ -46,7 +46,7 @@ def write_report(plan: Plan, out: Path, stored: Path | None = None, mark: str = 
     full = {}
     if stored and plan.preset.substitutes and (cells := compared_cells(plan.papers, stored)):
         full = {"picture": picture(cells), "folder": stored.as_posix()}
-        full["summary"] = compare.accuracies_text(papers, stored)
+        full["summary"] = counts_by_paper(plan.papers, stored)
     text = template().render(
         declared=plan.preset,
         mark=mark,
@@ -78,7 +78,7 @@ def first_screen(plan: Plan, papers: Mapping[str, Any], folder: Path) -> dict[st
     """Return what came out, of all papers: the counts, the picture, and what verdicts mean that are there."""
     counted = {outcome for paper in papers.values() for outcome, count in paper["counts"].items() if count}
     return {
-        "summary": compare.accuracies_text(papers, folder),
+        "summary": counts_by_paper(plan.papers, folder),
         "trained": trained_words(papers, folder),
         "picture": picture(compared_cells(plan.papers, folder)),
         "outcomes": {outcome: meaning for outcome, meaning in OUTCOMES.items() if outcome in counted},
@@ -109,6 +109,13 @@ def plan_mark(report: Path) -> str:
     """Return the mark of the plan that a report was written for; empty: it has none, or is no report."""
     match = PLAN.search(report.read_text(encoding="utf-8", errors="replace")) if report.is_file() else None
     return match[1] if match else ""
+
+
+def counts_by_paper(papers: Mapping[str, Paper], folder: Path) -> str:
+    """Return how the published numbers of each paper came out, a sentence each."""
+    each = {f"{paper.by} {paper.year}": [name] for name, paper in papers.items()}
+    texts = {who: compare.accuracies_text(name, folder) for who, name in each.items()}
+    return " ".join(f"{who}: {text}" for who, text in texts.items() if text)
 
 
 def section(plan: Plan, name: str, folder: Path) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-// Nothing of the page needs this: it opens what a link leads to, and sorts and copies tables.
+// Nothing of the page needs this: it opens what a link leads to and what is printed, and sorts and copies tables.
 const all = (what, of = document) => [...of.querySelectorAll(what)];
 
 // A part that is wider than the page fades out where there is more of it, and can be scrolled by keyboard.
@@ -25,6 +25,13 @@ const reveal = () => {
 addEventListener("hashchange", reveal);
 addEventListener("click", (event) => event.target.closest?.("a[href^='#']") && setTimeout(reveal));
 reveal();
+// On paper every fold is open but those that the style sheet leaves out.
+let printed = [];
+addEventListener("beforeprint", () => {
+  printed = all("details:not([open], .ours, figure details, nav details, .claims details)");
+  for (const fold of printed) fold.open = true;
+});
+addEventListener("afterprint", () => { for (const fold of printed) fold.open = false; });
 // On a phone the contents would stand between the picture and the first paper.
 if (matchMedia("(max-width: 40rem)").matches) document.querySelector("nav > details").open = false;
 

@@ -113,7 +113,7 @@ def signs(declared: AccuracyTable, cells: Sequence[ReadCell]) -> Iterator[str]:
     if any(read.cell.published is not None for read in cells):
         yield "in brackets: published"
     if any(read.cell.published_std for read in cells):
-        yield "a published ± is a standard deviation, and widens our interval"
+        yield "a published ± is a standard deviation, and widens the interval"
     for level, deltas in deltas_by_level(declared, declared.rows).items():
         if len(deltas) == 1:
             yield f"{WHOSE[level]} at δ = {numbers.delta(*deltas)}"

@@ -1,0 +1,89 @@
+"""Tables and figures of finished runs, as an author puts them into a paper."""
+
+from collections.abc import Generator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from multiprocessing import get_context
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pandas as pd
+
+from fedpriv.account.ledgers import LEDGER
+from fedpriv.account.runs import write_ledger
+from fedpriv.config.jobs import figure_names
+from fedpriv.config.plan import Plan, make_plan
+from fedpriv.errors import BadInput, match_name
+from fedpriv.paper.figures import FigureSpec, RoundsFigure
+from fedpriv.paper.paper import read_yaml
+from fedpriv.report.kit import Kit, write_citations, write_figure, write_table
+from fedpriv.report.results import load_results
+from fedpriv.store.machine import cores
+from fedpriv.workflow.inventory import rendered_names
+from fedpriv.workflow.rerender import account_together, directories_of_runs, render, share_work, take_paper
+
+
+def export(folder: Path, names: Sequence[str], kit: Kit, configs: Path, version: str) -> list[Path]:
+    """Write what an author needs of the tables and figures of RESULTS/PAPER by `names`; return the files.
+
+    Tables are those that were rendered. A figure is drawn anew from the runs that were collected there, or of
+    reference results from the stored runs that it reads; where it has an ε they are accounted: seconds a run.
+    """
+    preset, paper = folder.resolve().parts[-2:]
+    names = [
+        match_name("table or figure", name, rendered_names(folder), f"fedpriv show {folder}")
+        for name in names
+    ]
+    tables = {name: folder / "tables" / f"{name}.tex" for name in names if table_of(folder, name)}
+    drawn = [name for name in names if name not in tables]
+    if without := [path for path in tables.values() if not path.exists()]:
+        fine = ", ".join(sorted(path.stem for path in folder.glob("tables/*.tex"))) or "none here"
+        raise BadInput(f"{without[0].stem}: found no table as LaTeX, allowed: {fine}")
+    config = configs / f"{preset}.yaml"
+    plan = plan_of(config, [f"{paper}/{name}" for name in drawn or names])
+    files = [file for path in tables.values() for file in write_table(kit, paper, path)]
+    if drawn:
+        with collected(folder, plan, paper) as runs:
+            results, declared = load_results(runs), figure_names(plan, paper)
+            for name in drawn:
+                files += write_figure(kit, paper, name, declared[name], results)
+    return [*files, *write_citations(kit, plan.papers[paper], version)]
+
+
+def table_of(folder: Path, name: str) -> bool:
+    """Return True for the name of a table of RESULTS/PAPER, False for that of a figure."""
+    return (folder / "tables" / f"{name}.json").exists()
+
+
+def plan_of(config: Path, shown: Sequence[str]) -> Plan:
+    """Return the plan of some tables and figures of a preset, as PAPER/NAME."""
+    return make_plan(read_yaml(config) | {"show": list(shown)}, config.parent / "papers", str(config))
+
+
+@contextmanager
+def collected(folder: Path, plan: Plan, paper: str) -> Generator[Path]:
+    """Yield the folder of the collected runs of a plan: where they are, or made of the stored ones."""
+    if (folder / "runs.parquet").exists():
+        yield folder
+        return
+    with TemporaryDirectory() as place:
+        out = Path(place)
+        stored = take_paper(plan, paper, folder.parents[1], out)
+        if not stored.runs:
+            raise BadInput(f"{folder}: found no run of {', '.join(plan.preset.show)}, allowed: finished runs")
+        if any(map(reads_epsilon, plan.papers[paper].figures.values())):
+            with ProcessPoolExecutor(cores(), get_context("spawn")) as pool:
+                share_work(pool, "accounting", "run", account_together, directories_of_runs([stored]))
+        else:
+            nothing = pd.DataFrame({name: [] for name in LEDGER}).astype(LEDGER)
+            for path, directory in stored.runs.items():
+                write_ledger(directory, nothing, plan.runs[paper][path.parent.name].account)
+        render(("audit", "collect"), stored, out)
+        yield out / plan.preset.preset / paper
+
+
+def reads_epsilon(figure: FigureSpec) -> bool:
+    """Return False for a figure of accuracies alone, whose runs need not be accounted: that takes minutes."""
+    read = (curve for part in figure.parts() for curve in part.read)
+    plain = isinstance(figure, RoundsFigure) and "{" not in figure.caption
+    return not plain or any(curve.selector for curve in read)
