@@ -14,7 +14,6 @@ import torch
 import yaml
 from dp_accounting import get_epsilon_gaussian
 
-import fedpriv
 from fedpriv import docs
 from fedpriv.account import ACCOUNTANTS, ledger, rdp
 from fedpriv.account.check import checked_trace
@@ -24,17 +23,14 @@ from fedpriv.audit import dry
 from fedpriv.audit.clients import AlikeRounds
 from fedpriv.audit.dry.attacks import statement
 from fedpriv.audit.dry.rounds import Site
-from fedpriv.config.plan import make_plan
 from fedpriv.data.own import Npz
 from fedpriv.docs import columns, front, papers
 from fedpriv.errors import BadInput
-from fedpriv.paper.paper import homes, load_paper, read_yaml
+from fedpriv.paper.paper import homes, load_paper
 from fedpriv.report.collect import SCHEMAS
 from fedpriv.schemes import SCHEMES
 from fedpriv.streams import Streams
 from fedpriv.trace import MECHANISMS, TRACE, own_columns
-from fedpriv.workflow import steps
-from fedpriv.workflow.rules import read_plan
 
 ROOT = Path(__file__).parents[2]
 PAGES = docs.pages(ROOT)
@@ -161,40 +157,3 @@ def test_the_accountant_of_the_template_counts_no_less_than_is_spent(rate):
     assert found["C"][-1] == pytest.approx(0.5 + 2 * math.sqrt(0.5 * math.log(1e5)))  # ρ = 100/(2·10²)
     for curve in rdp.curves(view, 1e-5):
         assert (found[curve.sensitivity] >= curve.epsilon).all()
-
-
-def test_a_number_of_a_table_passes_by_each_of_at_most_twelve_stops(tmp_path, monkeypatch):
-    page = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
-    way = page.partition("## Where a number of a table comes from")[2].partition("\n## ")[0]
-    stops = {(name, file) for name, file in re.findall(r"\[`([\w.]+)`\]\(\.\./(src/[\w/]+\.py)\)", way)}
-    assert 1 <= len(re.findall(r"^\d+\. ", way, re.MULTILINE)) <= 12 and len({file for _, file in stops}) >= 8
-    monkeypatch.chdir(ROOT)
-    passed = set()
-
-    def look(frame, *_):
-        passed.add((frame.f_code.co_qualname, frame.f_code.co_filename))
-
-    sys.settrace(look)
-    try:
-        table_2_from_stored_runs(tmp_path)
-    finally:
-        sys.settrace(None)
-    for name, file in stops:
-        where = str(Path(fedpriv.__file__).parents[1] / Path(file).relative_to("src"))
-        names = {known for known, place in passed if place == where}
-        assert any(f"{known}.".startswith(f"{name}.") for known in names), f"{name} of {file}"
-
-
-def table_2_from_stored_runs(root):
-    """Make the cell for DP with 100 clients in Table II, of one seed, as the rules do."""
-    config = read_yaml(Path("config/laptop.yaml")) | {
-        "seeds": 1,
-        "show": ["bdp2019/table2"],
-        "only": ["*_n100_dp"],
-    }
-    plan = make_plan(config, Path("config/papers"))
-    rows = read_plan(plan, root)
-    (taken,) = rows.taken
-    steps.take(plan, *taken.words, root=root)
-    for step in (steps.collect, steps.tables):
-        step(plan, "bdp2019", results=root / "results")

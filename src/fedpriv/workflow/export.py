@@ -11,7 +11,7 @@ import pandas as pd
 
 from fedpriv.account.ledgers import LEDGER
 from fedpriv.account.runs import write_ledger
-from fedpriv.config.jobs import figure_names
+from fedpriv.config.files import figure_names
 from fedpriv.config.plan import Plan, make_plan
 from fedpriv.errors import BadInput, match_name
 from fedpriv.paper.figures import FigureSpec, RoundsFigure

@@ -1,4 +1,4 @@
-"""The steps of the workflow, each told by name what it is about; its plan says all the rest.
+"""The steps of the workflow: words name what a step is about, its plan says all the rest.
 
 Snakemake's rules call them as `fedpriv step`, `rerender` those after training for stored runs. What is made
 lies in `resources` and `results` of a root: the current folder, or the local copies of a storage plugin. What
@@ -321,7 +321,7 @@ def each_run(
     root: Path,
     job: Callable[[RunKey, Path], object],
 ) -> None:
-    """Do the job of every run, told which and in which directory; what failed is raised after all of them."""
+    """Do the job of every run in its directory; what failed is raised after all of them."""
     failed: dict[str, Exception] = {}
     planned = keys(plan, paper, runs)
     for key in announce_each(f"{doing} {paper}", planned, "run", lambda key: f"{key.run} seed {key.seed}"):
