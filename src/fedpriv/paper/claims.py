@@ -12,7 +12,7 @@ from fedpriv.paper.arithmetic import Call, Comparison, comparison, parts
 from fedpriv.paper.metrics import COLUMN, COUNTED, PRINTED, PRIVATE, RUN
 from fedpriv.paper.tables import AccuracyTable, Cell, Row
 
-OURS = "ours_"  # how the ids begin of questions that no paper asks
+OUR_QUESTION = "ours_"  # how the ids begin of questions that no paper asks
 
 
 class Case(NamedTuple):
@@ -58,7 +58,7 @@ class Claim(Frozen):
     @property
     def ours(self) -> bool:
         """Whether it is a question that we asked beside the paper's claims."""
-        return self.id.startswith(OURS)
+        return self.id.startswith(OUR_QUESTION)
 
     @property
     def comparison(self) -> Comparison:

@@ -16,7 +16,7 @@ from PIL import Image
 
 from fedpriv.config.files import figure_names, forms
 from fedpriv.config.plan import Plan
-from fedpriv.paper.claims import OURS
+from fedpriv.paper.claims import OUR_QUESTION
 from fedpriv.paper.figures import FigureSpec
 from fedpriv.paper.paper import Paper
 from fedpriv.paper.tables import TableSpec, accuracy_tables, full_title, main_of_places
@@ -123,8 +123,8 @@ def section(plan: Plan, name: str, folder: Path) -> dict[str, Any]:
     results, paper = load_results(folder), plan.papers[name]
     judged = compare.claims(folder).to_dict("records")
     claims: dict[str, list[dict[Any, Any]]] = {}
-    for claim in sorted(judged, key=lambda claim: claim["id"].startswith(OURS)):
-        whose = "Our questions" if claim["id"].startswith(OURS) else "Claims of the paper"
+    for claim in sorted(judged, key=lambda claim: claim["id"].startswith(OUR_QUESTION)):
+        whose = "Our questions" if claim["id"].startswith(OUR_QUESTION) else "Claims of the paper"
         claims.setdefault(whose, []).append({**claim, "measured": claim["measured"].split("; ")})
     return {
         "declared": paper,
