@@ -50,10 +50,10 @@ def export(
     with the LaTeX to include it. BibTeX entries of the paper and of fedpriv are beside. Each file says what
     made it.
     """
+    from fedpriv.cli.results import results_of
     from fedpriv.report.kit import Kit
     from fedpriv.store.machine import code
     from fedpriv.workflow.export import export as write
-    from fedpriv.workflow.inventory import results_of
 
     size = inches(width)
     if len(words) < 2:

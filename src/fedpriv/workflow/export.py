@@ -19,7 +19,6 @@ from fedpriv.paper.paper import read_yaml
 from fedpriv.report.kit import Kit, write_citations, write_figure, write_table
 from fedpriv.report.results import load_results
 from fedpriv.store.machine import cores
-from fedpriv.workflow.inventory import rendered_names
 from fedpriv.workflow.rerender import account_together, directories_of_runs, render, share_work, take_paper
 
 
@@ -30,10 +29,8 @@ def export(folder: Path, names: Sequence[str], kit: Kit, configs: Path, version:
     reference results from the stored runs that it reads; where it has an ε they are accounted: seconds a run.
     """
     preset, paper = folder.resolve().parts[-2:]
-    names = [
-        match_name("table or figure", name, rendered_names(folder), f"fedpriv show {folder}")
-        for name in names
-    ]
+    rendered = [path.stem for kind in ("tables", "figures") for path in sorted(folder.glob(f"{kind}/*.json"))]
+    names = [match_name("table or figure", name, rendered, f"fedpriv show {folder}") for name in names]
     tables = {name: folder / "tables" / f"{name}.tex" for name in names if table_of(folder, name)}
     drawn = [name for name in names if name not in tables]
     if without := [path for path in tables.values() if not path.exists()]:
