@@ -1,4 +1,4 @@
-"""What a reader may copy: the example of one run, and what docstrings of accounting say comes out."""
+"""What a reader may copy: the example of one run, and what docstrings say comes out."""
 
 import doctest
 import runpy
@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from fedpriv.account import ledgers, plans, statement
+from fedpriv.report import lines, numbers, sample, sentences, verdicts
 
 EXAMPLE = Path(__file__).parents[1] / "examples/one_run.py"
 
@@ -18,7 +19,11 @@ def test_the_example_trains_within_the_epsilon_that_it_asks_for(tmp_path, capsys
     assert counted[0].startswith("ε = 8 at δ = 1e-05 (unit client, relation add_remove")
 
 
-@pytest.mark.parametrize("module", [ledgers, plans, statement], ids=lambda module: module.__name__)
+@pytest.mark.parametrize(
+    "module",
+    [ledgers, plans, statement, lines, numbers, sample, sentences, verdicts],
+    ids=lambda module: module.__name__,
+)
 def test_a_docstring_says_what_comes_out(module):
     found = doctest.testmod(module)
     assert found.attempted and not found.failed

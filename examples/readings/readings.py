@@ -16,9 +16,8 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -30,19 +29,12 @@ from fedpriv.errors import BadInput
 from fedpriv.paper.epsilons import SELECTOR_COLUMNS
 from fedpriv.paper.paper import read_yaml
 from fedpriv.report import numbers, render
+from fedpriv.report.lines import STATISTIC, Line, counted_by, tidy
+from fedpriv.report.metrics import epsilon_text
 from fedpriv.report.notes import footnotes, preset_notes
-from fedpriv.report.numbers import STATISTIC, Number, interval, selector_words, tidy
-from fedpriv.report.reading import (
-    MEANING,
-    epsilon_at,
-    evaluations,
-    last_reading,
-    ledger_rows,
-    mean_of_rounds,
-    meaning,
-    reading_within,
-)
-from fedpriv.report.results import Results, config_of, flatten, load_results, rows_of
+from fedpriv.report.numbers import interval
+from fedpriv.report.results import MEANING, Results, RunResults, flatten, load_results
+from fedpriv.report.sample import Sample
 
 MATCHING = {"expected": "remove_sum", "present": "remove_mean"}  # denominator -> its neighbours' distance
 KEY = ["table", "row", "run", "trained", "noise_multiplier", "clip_l2", "column", "quantity"]
@@ -96,7 +88,7 @@ class Configuration(NamedTuple):
 class Outcome(NamedTuple):
     """What comes of a configuration, by seed: read within the published ε, and how far off that is."""
 
-    dp: pd.DataFrame  # round and accuracy, as every reading of `fedpriv.report.reading`
+    dp: pd.DataFrame  # a reading: round and accuracy
     bdp: pd.DataFrame
     epsilon: pd.Series  # the Bayesian ε that is compared with the published one
     spent: pd.Series  # the ε of DP at the same round
@@ -135,7 +127,7 @@ def configurations(results: Results, declared: Wanted) -> list[Configuration]:
     """Return a configuration for every family of runs and every σ, in the order of the runs."""
     families: dict[str, dict[float, str]] = {}
     for run in declared.runs(results):
-        config = config_of(results, run)
+        config = results.run(run).config
         if not {"noise_multiplier", "clip_l2"} <= set(config["scheme"]):
             scheme = config["scheme"].get("name", "another")
             raise BadInput(f"readings: {run}: found scheme {scheme}, allowed: client_dp, with its σ and C")
@@ -152,7 +144,7 @@ def of_family(
     loosest = runs[min(runs)]  # in C
     for sigma in sorted({*multipliers, *runs}):
         run = runs.get(sigma, loosest)
-        trace = rows_of(results.rounds, run)
+        trace = results.run(run).rounds
         bound = float(trace["noise_std"].iloc[0]) / sigma
         reasons = [f"clipped: {why}" for _, rows in trace.groupby("seed") if (why := clipped(rows, sigma))]
         yield Configuration(
@@ -173,13 +165,13 @@ def targets(results: Results, declared: Wanted) -> tuple[float, float]:
     """
     moved = 0.0
     if declared.baseline:
-        ours = interval(last_reading(results, declared.baseline["run"])["value"])
+        ours = interval(results.run(declared.baseline["run"]).last()["value"])
         moved = ours.mean - declared.baseline["accuracy"]  # NaN: it was not run
     return declared.dp["accuracy"] + moved, declared.bdp["accuracy"] + moved
 
 
 def outcome(
-    results: Results,
+    run: RunResults,
     declared: Wanted,
     setup: Configuration,
     goals: tuple[float, float],
@@ -196,10 +188,10 @@ def outcome(
     round within one of the budgets there is no distance.
     """
     counting = setup.estimate(estimator)
-    dp = reading_within(results, setup.run, (setup.moments, declared.dp["epsilon"]))
-    bdp = reading_within(results, setup.run, (counting, declared.bdp["epsilon"]))
-    at = compared_at(results, setup.run, bdp, goals[1])
-    epsilon, spent = (epsilon_at(results, setup.run, of, at) for of in (counting, setup.moments))
+    dp = run.within((setup.moments, declared.dp["epsilon"]))
+    bdp = run.within((counting, declared.bdp["epsilon"]))
+    at = compared_at(run, bdp, goals[1])
+    epsilon, spent = (run.epsilon(of, at) for of in (counting, setup.moments))
     x = 100 * (dp["value"] - goals[0]) / declared.points
     y = 100 * (bdp["value"] - goals[1]) / declared.points
     z = (epsilon / declared.bdp["epsilon"]).map(math.log) / math.log(declared.ratio)
@@ -207,9 +199,9 @@ def outcome(
     return Outcome(dp, bdp, epsilon, spent, np.sqrt(x**2 + y**2 + z**2 + u**2).replace(np.inf, np.nan))
 
 
-def compared_at(results: Results, run: str, read: pd.DataFrame, goal: float) -> pd.Series:
+def compared_at(run: RunResults, read: pd.DataFrame, goal: float) -> pd.Series:
     """Return by seed the round at which the ε that is compared is read."""
-    rounds = evaluations(results, run)
+    rounds = run.evaluations()
     until = rounds["seed"].map(read["round"])
     # Where no round is within the budget all are later.
     enough = (rounds["value"] >= goal) & ~(rounds["round"] <= until)
@@ -228,16 +220,15 @@ def readings_table(results: Results, declared: Wanted, name: str) -> render.Prin
     nearest = [setup for setup in order[:1] if distance_of(by_setup[setup]) < math.inf]
     settings = {}
     for setup in order:
-        config = flatten(config_of(results, setup.run))
+        config = flatten(results.run(setup.run).config)
         settings[setup] = {key: config.get(key, otherwise) for key, otherwise in declared.keys.items()}
-    lines = [
-        number | settings[setup] | ({"status": "nearest"} if setup in nearest else {})
-        for setup in order
-        for number in by_setup[setup]
-    ]
+    lines = []
+    for setup in order:
+        about = settings[setup] | ({"status": "nearest"} if setup in nearest else {})
+        lines += tidy_lines(setup, by_setup[setup], about)
     rows = [published(declared)]
     for setup in order:
-        cells = {cell["heading"]: cell["show"](cell["sample"]) for cell in by_setup[setup] if "show" in cell}
+        cells = {number.heading: number.show(number.sample) for number in by_setup[setup]}
         texts = {("", key): text for key, text in settings[setup].items()}
         rows.append({("", "Run"): called(setup, setup in nearest)} | sigma_and_clip(setup) | texts | cells)
     headings = dict.fromkeys(heading for line in [*rows[1:2], *rows] for heading in line)
@@ -261,33 +252,54 @@ def readings_table(results: Results, declared: Wanted, name: str) -> render.Prin
     return render.PrintedTable(name, title, long, display, notes, caption=caption)
 
 
-def numbers_of(
-    results: Results, declared: Wanted, setup: Configuration, goals: tuple[float, float]
-) -> list[Number]:
-    """Return every number of a configuration; of one that was clipped there is none but its status."""
-    key: Number = {
-        "row": f"{setup.run}, σ = {setup.noise_multiplier:g}",
+class Number(NamedTuple):
+    """A number of a configuration: its heading, what it is, and how it is printed."""
+
+    heading: tuple[str, str]
+    quantity: str
+    sample: Sample
+    show: Callable[[Any], str]
+    column: str = ""  # in the CSV; by default the heading
+
+
+def tidy_lines(setup: Configuration, every: Sequence[Number], about: Mapping[str, str]) -> Iterator[Line]:
+    """Yield the numbers of a configuration for machines; of one that was clipped there is but its status."""
+    row = f"{setup.run}, σ = {setup.noise_multiplier:g}"
+    known = {
         "run": setup.run,
         "trained": "by itself" if setup.own else "counted again",
         "noise_multiplier": setup.noise_multiplier,
         "clip_l2": setup.clip_l2,
+        **about,
     }
     if setup.refused:
-        return [key | {"status": setup.refused}]
-    own = results.of(setup.run)
-    over_median = setup.clip_l2 / mean_of_rounds(own, setup.run, "norm_median")
-    lines = [number(("", "C / median"), "over_median", over_median, numbers.three_digits)]
+        yield Line(row, "", "", about=known | {"status": setup.refused})
+    for number in every:
+        column = number.column or " ".join(filter(None, number.heading))
+        yield Line(row, column, number.quantity, number.sample, known | number.sample.meaning)
+
+
+def numbers_of(
+    results: Results, declared: Wanted, setup: Configuration, goals: tuple[float, float]
+) -> list[Number]:
+    """Return every number of a configuration; of one that was clipped there is none."""
+    if setup.refused:
+        return []
+    run = results.run(setup.run)
+    over_median = Sample(setup.clip_l2 / run.mean_of_rounds("norm_median"))
+    numbers_read = [Number(("", "C / median"), "over_median", over_median, numbers.three_digits)]
     for estimator, column in BDP.items():
-        read = outcome(own, declared, setup, goals, estimator)
-        lines += outcome_numbers(own, declared, setup, read, estimator, column)
-    lines.append(number((END, ACCURACY), "accuracy", last_reading(own, setup.run)["value"], numbers.percent))
-    lines.append(epsilon(own, setup, (END, "ε, moments"), setup.moments))
-    lines += [epsilon(own, setup, (END, label), setup.estimate(name)) for name, label in ENDS.items()]
-    return [key | line for line in lines]
+        read = outcome(run, declared, setup, goals, estimator)
+        numbers_read += outcome_numbers(run, declared, setup, read, estimator, column)
+    last = Sample(run.last()["value"])
+    numbers_read.append(Number((END, ACCURACY), "accuracy", last, numbers.percent))
+    ends = {"ε, moments": setup.moments} | {label: setup.estimate(name) for name, label in ENDS.items()}
+    numbers_read += [epsilon_number((END, label), epsilon(run, of)) for label, of in ends.items()]
+    return numbers_read
 
 
 def outcome_numbers(
-    own: Results, declared: Wanted, setup: Configuration, read: Outcome, estimator: str, column: str
+    run: RunResults, declared: Wanted, setup: Configuration, read: Outcome, estimator: str, column: str
 ) -> Iterator[Number]:
     """Yield the numbers of what comes of a configuration under one estimator; those of DP with the first."""
     counting = setup.estimate(estimator)
@@ -296,36 +308,29 @@ def outcome_numbers(
         cells = {"DP": (declared.dp, read.dp, setup.moments)} | cells
     for label, (pair, at, counted) in cells.items():
         group = budget(label, pair)
-        yield number((group, ACCURACY), "accuracy", at["value"], numbers.percent, label)
-        yield number((group, "round"), "round", at["round"], numbers.round_range, label)
-        yield epsilon(own, setup, (group, "ε"), counted, at["round"], label)
+        yield Number((group, ACCURACY), "accuracy", Sample(at["value"]), numbers.percent, label)
+        yield Number((group, "round"), "round", Sample(at["round"]), numbers.round_range, label)
+        yield epsilon_number((group, "ε"), epsilon(run, counted, at["round"]), column=label)
     group = budget(column, declared.bdp)
-    compared = epsilon(own, setup, (group, "ε compared"), counting, column=column)
-    yield compared | {"quantity": "epsilon_compared", "sample": read.epsilon}
-    there = epsilon(own, setup, (group, "ε of DP there"), setup.moments, column=column)
-    yield there | {"quantity": "epsilon_of_dp", "sample": read.spent}
-    yield number((group, "d"), "distance", read.distance, hundredths, column)
+    compared = Sample(read.epsilon, meaning=epsilon(run, counting).meaning)
+    yield epsilon_number((group, "ε compared"), compared, "epsilon_compared", column)
+    spent = Sample(read.spent, meaning=epsilon(run, setup.moments).meaning)
+    yield epsilon_number((group, "ε of DP there"), spent, "epsilon_of_dp", column)
+    yield Number((group, "d"), "distance", Sample(read.distance), hundredths, column)
 
 
-def number(heading: tuple[str, str], quantity: str, sample: pd.Series, show: Any, column: str = "") -> Number:
-    """Return a number under its heading; in the CSV its column is `column`, or the heading."""
-    column = column or " ".join(filter(None, heading))
-    return {"heading": heading, "column": column, "quantity": quantity, "sample": sample, "show": show}
-
-
-def epsilon(
-    own: Results,
-    setup: Configuration,
-    heading: tuple[str, str],
-    counting: Counting,
-    rounds: pd.Series | None = None,
-    column: str = "",
-) -> Number:
+def epsilon(run: RunResults, counting: Counting, rounds: pd.Series | None = None) -> Sample:
     """Return an ε at the rounds given by seed, or at the last evaluated one, with what gives it meaning."""
-    sample = epsilon_at(own, setup.run, counting, rounds)
-    meant = meaning(ledger_rows(own, setup.run, counting), "delta")
-    show = partial(numbers.epsilon_of_seeds, status=str(meant.get("epsilon_status", "")))
-    return number(heading, "epsilon", sample, show, column) | selector_words(counting) | meant
+    return Sample(
+        run.epsilon(counting, rounds), meaning=counted_by(counting) | run.meaning(counting, "delta")
+    )
+
+
+def epsilon_number(
+    heading: tuple[str, str], sample: Sample, quantity: str = "epsilon", column: str = ""
+) -> Number:
+    """Return an ε under its heading, printed with the mark of its status."""
+    return Number(heading, quantity, sample, epsilon_text, column)
 
 
 def hundredths(values: pd.Series) -> str:
@@ -341,8 +346,8 @@ def budget(label: str, pair: Mapping[str, float]) -> str:
 
 def distance_of(lines: Sequence[Number]) -> float:
     """Return the mean distance of a configuration to what was published, infinite where there is none."""
-    meant = [line for line in lines if line.get("quantity") == "distance" and line["column"] == "BDP"]
-    mean = interval(meant[0]["sample"]).mean if meant else math.nan
+    distances = [line.sample for line in lines if line.quantity == "distance" and line.column == "BDP"]
+    mean = distances[0].interval.mean if distances else math.nan
     return math.inf if math.isnan(mean) else mean
 
 

@@ -8,7 +8,8 @@ from fedpriv.cli.run import train_run
 from fedpriv.frozen import parse
 from fedpriv.paper.paper import Paper
 from fedpriv.report import claims, tables
-from fedpriv.report.results import collect, load_results
+from fedpriv.report.collect import collect
+from fedpriv.report.results import load_results
 
 
 @pytest.fixture(autouse=True)

@@ -27,7 +27,7 @@ from fedpriv.data.own import Npz
 from fedpriv.docs import columns, front, papers
 from fedpriv.errors import BadInput
 from fedpriv.paper.paper import homes, load_paper
-from fedpriv.report.results import SCHEMAS
+from fedpriv.report.collect import SCHEMAS
 from fedpriv.schemes import SCHEMES
 from fedpriv.streams import Streams
 from fedpriv.trace import MECHANISMS, TRACE, own_columns

@@ -13,7 +13,8 @@ import pytest
 from support.made_runs import ROUNDS, write_run
 
 from fedpriv.report import render
-from fedpriv.report.results import Results, collect, load_results
+from fedpriv.report.collect import collect
+from fedpriv.report.results import Results, load_results
 from fedpriv.store import parquet
 
 FOLDER = Path(__file__).parents[2] / "examples/readings"
@@ -143,7 +144,7 @@ def test_a_run_that_diverged_is_never_the_nearest(tmp_path):
     results = replace(results, runs=results.runs.assign(diverged=3))
     declared = wanted(multipliers=[3.0])
     (one,) = study.configurations(results, declared)
-    assert study.outcome(results, declared, one, (0.4, 0.5)).distance.isna().all()
+    assert study.outcome(results.run(one.run), declared, one, (0.4, 0.5)).distance.isna().all()
     assert "nearest" not in set(table_of(results, multipliers=[3.0]).tidy["status"])
 
 

@@ -11,8 +11,8 @@ from fedpriv.cli import app
 from fedpriv.cli.account import account_run
 from fedpriv.frozen import parse
 from fedpriv.paper.paper import Paper
+from fedpriv.report.collect import collect
 from fedpriv.report.paper import write_figures, write_tables
-from fedpriv.report.results import collect
 
 RESULTS, REFERENCE = Path("results/tiny/tiny"), Path("results/reference/tiny/tiny")
 FILES = [f"claims{end}" for end in (".csv", "_seeds.csv", ".json", ".md")] + ["details.md"]

@@ -7,7 +7,8 @@ from types import SimpleNamespace
 import pytest
 from support.made_runs import write_run
 
-from fedpriv.report.results import collect, load_results
+from fedpriv.report.collect import collect
+from fedpriv.report.results import load_results
 
 FILE = Path(__file__).parents[2] / "config/papers/bdp2019_readings/tables.py"
 study = SimpleNamespace(**runpy.run_path(str(FILE)))

@@ -6,7 +6,8 @@ import pytest
 from support.made_runs import write_run
 
 from fedpriv.paper.tables import AccuracyTable
-from fedpriv.report.results import Results, collect, load_results
+from fedpriv.report.collect import collect
+from fedpriv.report.results import Results, load_results
 
 
 @pytest.fixture

@@ -13,7 +13,6 @@ from fedpriv.paper.tables import AccuracyTable
 from fedpriv.report import figures, tables
 from fedpriv.report.claims import caption
 from fedpriv.report.numbers import epsilon_of_seeds, percent
-from fedpriv.report.reading import epsilon_at, last_reading
 
 PAPERS = Path(__file__).parents[2] / "config/papers"
 WRONG = {
@@ -33,12 +32,12 @@ def captioned(declared, text):
 
 
 def test_a_place_holds_what_was_measured_over_seeds_with_its_unit(results, declared):
-    accuracy = percent(last_reading(results, "n100_dp")["value"])
+    accuracy = percent(results.run("n100_dp").last()["value"])
     assert caption(results, captioned(declared, "DP has {accuracy(n100_dp)}.")) == f"DP has {accuracy} %."
     counted = EpsilonSelector(accountant="moments", sensitivity="C")
-    spent = epsilon_of_seeds(epsilon_at(results, "n100_dp", counted), "guarantee")
+    spent = epsilon_of_seeds(results.run("n100_dp").epsilon(counted), "guarantee")
     assert caption(results, captioned(declared, '{epsilon(n100_dp, "moments C")}')) == spent
-    lead = last_reading(results, "n100_none")["value"] - last_reading(results, "n100_dp")["value"]
+    lead = results.run("n100_none").last()["value"] - results.run("n100_dp").last()["value"]
     text = "{accuracy(n100_none) - accuracy(n100_dp)} points"
     assert caption(results, captioned(declared, text)) == f"{percent(lead)} points"
 

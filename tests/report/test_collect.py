@@ -6,7 +6,8 @@ import pytest
 from support.made_runs import EPSILONS, ROUNDS, write_run
 
 from fedpriv.errors import BadInput
-from fedpriv.report.results import SCHEMAS, collect, load_results
+from fedpriv.report.collect import SCHEMAS, collect
+from fedpriv.report.results import load_results
 from fedpriv.store import npz, parquet, summary
 from fedpriv.trace import MISSING
 

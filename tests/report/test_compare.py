@@ -16,11 +16,14 @@ from fedpriv.errors import BadInput
 from fedpriv.paper.claims import Claim
 from fedpriv.paper.tables import AccuracyTable, Cell
 from fedpriv.report import claims, numbers, tables
-from fedpriv.report.claims import compared_facts, papers, published_and_reproduced
-from fedpriv.report.numbers import CUT
+from fedpriv.report.collect import collect
+from fedpriv.report.compared import compared_facts, papers, published_and_reproduced
 from fedpriv.report.page import compared_cells
-from fedpriv.report.results import collect, load_results
-from fedpriv.report.tables.accuracy import ReadCell, accuracy_table, cell_verdict
+from fedpriv.report.results import load_results
+from fedpriv.report.sample import Sample
+from fedpriv.report.tables.accuracy import accuracy_table, cell_verdict
+from fedpriv.report.tables.cells import ReadCell
+from fedpriv.report.verdicts import CUT
 
 
 @pytest.fixture
@@ -52,11 +55,11 @@ def test_every_published_accuracy_gets_a_verdict(paper):
 
 def verdict(declared, published, values=(0.45, 0.5, 0.55), std=None, status="ok", unstable="", **facts):
     """Return the verdict on what is published, where these are our values by seed."""
-    read = pd.DataFrame({"round": 1, "value": values})
+    value, rounds = Sample(pd.Series(values)), Sample(pd.Series(1, range(len(values))))
     cell = Cell("n100_dp", published=published, published_std=std)
     facts = {"substitute_for": "", "cut": ""} | facts
     return cell_verdict(
-        declared, ReadCell(declared.rows[0], "dp", cell, status, unstable, read, (), facts), None
+        declared, ReadCell(declared.rows[0], "dp", cell, status, unstable, value, rounds, (), facts), None
     )
 
 

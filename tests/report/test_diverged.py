@@ -7,8 +7,8 @@ from support.made_runs import ROUNDS, write_run
 
 from fedpriv.paper.epsilons import EpsilonSelector
 from fedpriv.report.claims import judge
-from fedpriv.report.reading import DIVERGED, best_drawn, last_reading, reading_within
-from fedpriv.report.results import collect, load_results
+from fedpriv.report.collect import collect
+from fedpriv.report.results import DIVERGED, load_results
 from fedpriv.report.tables import TABLE_KINDS
 from fedpriv.store import parquet, summary
 
@@ -34,7 +34,7 @@ def results_of(tmp_path, round, seeds=(0,)):
 
 
 def test_the_end_of_a_diverged_seed_is_below_everything(tmp_path):
-    read = last_reading(results_of(tmp_path, 5), "n100_dp")
+    read = results_of(tmp_path, 5).run("n100_dp").last()
     assert read.loc[0, "value"] == DIVERGED and read.loc[0, "round"] == 5
     assert read.loc[1, "value"] == pytest.approx(0.901)
 
@@ -42,7 +42,7 @@ def test_the_end_of_a_diverged_seed_is_below_everything(tmp_path):
 @pytest.mark.parametrize("seeds", [(0,), (0, 1)])
 def test_a_seed_that_diverged_before_it_was_evaluated_is_not_forgotten(seeds, tmp_path):
     frame = results_of(tmp_path, 1, seeds)
-    for read in (last_reading(frame, "n100_dp"), best_drawn(frame, "n100_dp")):
+    for read in (frame.run("n100_dp").last(), frame.run("n100_dp").best_drawn()):
         assert list(read.index) == [0, 1]
         assert list(read.loc[list(seeds), "value"]) == [DIVERGED] * len(seeds)
 
@@ -50,7 +50,7 @@ def test_a_seed_that_diverged_before_it_was_evaluated_is_not_forgotten(seeds, tm
 @pytest.mark.parametrize("epsilon, gone", [(3.0, False), (100.0, True)])
 def test_a_budget_that_ends_earlier_is_read_as_it_was_then(epsilon, gone, tmp_path):
     selector = EpsilonSelector.model_validate({"accountant": "moments"})
-    read = reading_within(results_of(tmp_path, ROUNDS // 2), "n100_dp", (selector, epsilon))
+    read = results_of(tmp_path, ROUNDS // 2).run("n100_dp").within((selector, epsilon))
     assert (read.loc[0, "value"] == DIVERGED) == gone
     assert read.loc[1, "value"] > 0
 

@@ -8,9 +8,10 @@ import pytest
 from support.made_runs import ROUNDS, write_run
 
 from fedpriv.paper.figures import PythonFigure, RoundsFigure
+from fedpriv.report.collect import collect
 from fedpriv.report.figures import caption, draw_figure
 from fedpriv.report.figures.notes import content
-from fedpriv.report.results import collect, load_results
+from fedpriv.report.results import load_results
 
 ACCOUNTANTS = {
     "sequential": "sequential bayesian product remove_sum",

@@ -18,9 +18,18 @@ from support.figure_words import drawn_words, overlaps
 from fedpriv.paper.epsilons import SELECTOR_COLUMNS
 from fedpriv.paper.figures import LinesFigure
 from fedpriv.paper.paper import homes, load_paper
+from fedpriv.report.collect import SCHEMAS
 from fedpriv.report.figures import draw_figure, house_style
-from fedpriv.report.figures.looks import LOOKS, Label, curve_meaning, of_curves, place_labels, separate
-from fedpriv.report.results import SCHEMAS, to_categories
+from fedpriv.report.figures.looks import (
+    LOOKS,
+    Label,
+    as_declared,
+    curve_meaning,
+    of_curves,
+    place_labels,
+    separate,
+)
+from fedpriv.report.results import to_categories
 
 PAPERS = Path(__file__).parents[2] / "config/papers"
 FIGURES = {
@@ -140,6 +149,13 @@ def test_words_on_words_and_on_a_point_are_named():
     for text, at in (("one", 0.1), ("two", 0.11), ("three", 0.48)):
         axes.text(at, at, text)
     assert overlaps(figure) == ["one / two", "three / a point"]
+
+
+def test_labels_of_ends_that_nobody_can_tell_apart_stand_in_the_order_of_their_curves():
+    ends = np.array([50.0, 54.0, 52.0, 90.0, 10.0])  # of labels as high as 10
+    assert as_declared(ends, [10.0] * 5).tolist() == [54.0, 52.0, 50.0, 90.0, 10.0]
+    assert as_declared(ends, [2.0] * 5).tolist() == ends.tolist()
+    assert as_declared(np.array([]), []).tolist() == []
 
 
 @given(st.lists(st.tuples(st.floats(-50, 150), st.floats(1, 15)), max_size=6))

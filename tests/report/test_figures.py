@@ -19,7 +19,6 @@ from fedpriv.report.figures import PAGE, draw_figure, house_style, published, wr
 from fedpriv.report.figures.looks import LOOKS, of_curves
 from fedpriv.report.figures.notes import content
 from fedpriv.report.figures.rounds import MARKS
-from fedpriv.report.reading import reading_within
 from fedpriv.report.results import Results
 
 COMPARED = pd.DataFrame(
@@ -157,7 +156,7 @@ def test_up_to_three_seeds_are_drawn_and_of_more_there_is_a_band_from_least_to_g
 def test_what_a_table_reads_off_is_a_dot_beside_what_is_published(results):
     (axes,) = draw_figure(results, CURVES).axes
     (curve, epsilon), *_ = CURVES.parts()[0].budgets
-    read = reading_within(results, curve.run, (curve.counted, epsilon)).mean()
+    read = results.run(curve.run).within((curve.counted, epsilon)).mean()
     dots = [line for line in axes.get_lines() if line.get_linestyle() == "None" and len(line.get_xdata())]
     places = [(float(dot.get_xdata()[0]), float(dot.get_ydata()[0])) for dot in dots]
     assert places == [

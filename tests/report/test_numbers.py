@@ -10,6 +10,7 @@ from scipy import stats
 
 from fedpriv.report import numbers
 from fedpriv.report.numbers import interval
+from fedpriv.report.verdicts import SUBSTITUTE, verdict_counts
 
 samples = st.lists(st.floats(-100, 100), min_size=2, max_size=8)
 
@@ -62,11 +63,11 @@ def test_numbers_are_printed_with_their_interval():
 def test_every_published_accuracy_is_counted_whatever_its_verdict():
     verdicts = [
         "reached (one seed)",
-        numbers.SUBSTITUTE,
+        SUBSTITUTE,
         "no round within the budget",
         "unstable: rises",
         "new",
     ]
-    counts = numbers.verdict_counts(verdicts * 2)
+    counts = verdict_counts(verdicts * 2)
     assert sum(map(int, re.findall(r"(?:^|, )(\d+) ", counts))) == 2 * len(verdicts)
     assert counts.startswith("2 reached, 2 unstable") and "2 no round within the budget" in counts

@@ -20,7 +20,7 @@ from fedpriv.config.jobs import figure_names, report_files
 from fedpriv.config.plan import load_preset
 from fedpriv.errors import BadInput
 from fedpriv.report import page
-from fedpriv.report.claims import published_and_reproduced
+from fedpriv.report.compared import published_and_reproduced
 from fedpriv.report.render import read_table
 
 

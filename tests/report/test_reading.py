@@ -7,8 +7,8 @@ import pytest
 from support.made_runs import EPSILONS, ROUNDS, write_run
 
 from fedpriv.paper.epsilons import SELECTOR_COLUMNS, EpsilonSelector
-from fedpriv.report.reading import best_drawn, epsilon_at, growth, last_reading, ledger_rows, reading_within
-from fedpriv.report.results import collect, load_results
+from fedpriv.report.collect import collect
+from fedpriv.report.results import load_results
 
 MOMENTS = EpsilonSelector(accountant="moments")
 SUM = EpsilonSelector(accountant="moments", accounting="sum")
@@ -18,7 +18,7 @@ TOTAL = EPSILONS["moments", "", "", "C", ""]
 
 @pytest.mark.parametrize("budget, round", [(TOTAL, 20), (6.0, 10), (3.0, 2), (7.9, 18)])
 def test_within_a_budget_the_last_evaluated_affordable_round_is_read(results, budget, round):
-    read = reading_within(results, "n100_dp", (MOMENTS, budget))
+    read = results.run("n100_dp").within((MOMENTS, budget))
     assert list(read["round"]) == [round] * 3
     assert read["value"].tolist() == pytest.approx(
         [(0.9 + seed / 1000) * round / ROUNDS for seed in range(3)]
@@ -26,7 +26,7 @@ def test_within_a_budget_the_last_evaluated_affordable_round_is_read(results, bu
 
 
 def test_a_budget_that_affords_no_evaluated_round_reads_nothing_for_any_seed(results):
-    read = reading_within(results, "n100_dp", (MOMENTS, 2.0))  # round 1 costs 1.79, and it was not evaluated
+    read = results.run("n100_dp").within((MOMENTS, 2.0))  # round 1 costs 1.79, and it was not evaluated
     assert len(read) == 3 and read.isna().all(axis=None)
 
 
@@ -35,7 +35,7 @@ def test_training_stops_when_the_budget_is_first_exceeded(results):
     # An estimate may fall again; a stopped run does not go on.
     falls = epsilons["epsilon"].where(epsilons["round"] < ROUNDS, 0.0)
     late = replace(results, epsilons=epsilons.assign(epsilon=falls))
-    assert list(reading_within(late, "n100_dp", (MOMENTS, 6.0))["round"]) == [10] * 3
+    assert list(late.run("n100_dp").within((MOMENTS, 6.0))["round"]) == [10] * 3
 
 
 @pytest.mark.parametrize(
@@ -44,14 +44,14 @@ def test_training_stops_when_the_budget_is_first_exceeded(results):
 def test_within_several_budgets_the_first_that_is_exceeded_ends_the_reading(
     joint_results, client, instance, round
 ):
-    read = reading_within(joint_results, "photos_dp", (SUM, client), (SEQUENTIAL, instance))
+    read = joint_results.run("photos_dp").within((SUM, client), (SEQUENTIAL, instance))
     assert list(read["round"]) == [round] * 3
-    other_way = reading_within(joint_results, "photos_dp", (SEQUENTIAL, instance), (SUM, client))
+    other_way = joint_results.run("photos_dp").within((SEQUENTIAL, instance), (SUM, client))
     assert other_way.equals(read)
 
 
 def test_growth_starts_at_nothing_after_the_first_round(results):
-    grown = growth(results, "n100_dp", MOMENTS)
+    grown = results.run("n100_dp").growth(MOMENTS)
     assert grown.shape == (ROUNDS, 3) and (grown.iloc[0] == 0).all()
     assert grown.iloc[-1].tolist() == pytest.approx([TOTAL * (1 - np.sqrt(1 / ROUNDS))] * 3)
 
@@ -61,26 +61,26 @@ def test_the_best_round_of_drawn_clients_is_chosen_by_each_seed(tmp_path):
         write_run(tmp_path, "bits", seed, scheme="dpfl_bnn", drawn=drawn)
         for seed, drawn in enumerate((0.95, 0.5))
     ]
-    read = best_drawn(load_results(collect(runs, tmp_path)), "bits")
+    read = load_results(collect(runs, tmp_path)).run("bits").best_drawn()
     assert read["round"].tolist() == [10, ROUNDS]
     assert read["value"].tolist() == pytest.approx([0.95, 0.901])
 
 
 def test_where_no_clients_were_drawn_the_server_is_read_at_its_best_round(results):
-    assert best_drawn(results, "n100_none").equals(last_reading(results, "n100_none"))
+    assert results.run("n100_none").best_drawn().equals(results.run("n100_none").last())
 
 
 def test_epsilon_is_read_at_each_seeds_own_round(results):
-    rounds = reading_within(results, "n100_dp", (MOMENTS, 6.0))["round"]
+    rounds = results.run("n100_dp").within((MOMENTS, 6.0))["round"]
     rounds.loc[1] = 5
-    found = epsilon_at(results, "n100_dp", EpsilonSelector(accountant="rdp"), rounds)
+    found = results.run("n100_dp").epsilon(EpsilonSelector(accountant="rdp"), rounds)
     assert found.tolist() == pytest.approx([7 * np.sqrt(round / ROUNDS) for round in (10, 5, 10)])
 
 
 def test_a_spend_reads_only_its_own_lines(results):
     for key, epsilon in EPSILONS.items():
         selector = EpsilonSelector(**dict(zip(SELECTOR_COLUMNS, key, strict=True)))
-        rows = ledger_rows(results, "n100_dp", selector)
+        rows = results.run("n100_dp").ledger(selector)
         assert len(rows) == 3 * ROUNDS
         assert rows["epsilon"].max() == pytest.approx(epsilon)
 
@@ -88,4 +88,4 @@ def test_a_spend_reads_only_its_own_lines(results):
 def test_rounds_without_noise_afford_nothing(tmp_path):
     run = write_run(tmp_path, "n100_dp", 0, scheme="client_dp", scale=np.inf)
     results = load_results(collect([run], tmp_path))
-    assert reading_within(results, "n100_dp", (MOMENTS, 1e9)).isna().all(axis=None)
+    assert results.run("n100_dp").within((MOMENTS, 1e9)).isna().all(axis=None)

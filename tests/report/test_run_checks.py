@@ -10,9 +10,10 @@ from support.made_runs import ROUNDS, write_run
 from fedpriv.errors import BadInput
 from fedpriv.paper.epsilons import EpsilonSelector
 from fedpriv.paper.tables import Cell, EpsilonBudget
+from fedpriv.report.collect import collect
 from fedpriv.report.metrics import METRICS
-from fedpriv.report.numbers import decision_of_margins
-from fedpriv.report.results import Results, collect, load_results
+from fedpriv.report.results import Results, load_results
+from fedpriv.report.verdicts import decision_of_margins
 
 SEQUENTIAL, PARALLEL = (
     EpsilonSelector(accountant="moments", accounting=accounting) for accounting in ("sequential", "parallel")

@@ -7,9 +7,10 @@ import pytest
 from support.made_runs import write_run
 
 from fedpriv.paper.figures import PythonFigure, RoundsFigure
+from fedpriv.report.collect import collect
 from fedpriv.report.figures import caption, draw_figure
 from fedpriv.report.figures.notes import content
-from fedpriv.report.results import collect, load_results
+from fedpriv.report.results import load_results
 
 GAMMAS = {"none": 0.5, "tenth": 0.1, "again": 0.1}
 PAPERS = Path(__file__).parents[2] / "config/papers"

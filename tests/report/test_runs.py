@@ -5,8 +5,9 @@ import pytest
 from support.made_runs import write_run
 
 from fedpriv.report import render
-from fedpriv.report.notes import settings_table
-from fedpriv.report.results import collect, load_results
+from fedpriv.report.collect import collect
+from fedpriv.report.results import load_results
+from fedpriv.report.settings import settings_table
 
 PHOTOS = {"data": "photos", "substitute_for": "aptos", "note": "Of a network."}
 

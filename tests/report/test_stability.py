@@ -9,8 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedpriv.report.numbers import instability, seed_statistic
+from fedpriv.report.lines import Line, statistic
 from fedpriv.report.results import Results
+from fedpriv.report.sample import Sample
+from fedpriv.report.stability import instability
 
 LARGEST = 0.464
 ROUNDS = (5, 10, 15, 20, 25)
@@ -35,7 +37,7 @@ def reading(results, *rounds):
 
 
 def why(results, *rounds):
-    return instability(results, "dp", reading(results, *rounds))
+    return instability(results.run("dp"), reading(results, *rounds))
 
 
 UP_AND_DOWN = [0.59, 0.51, 0.60, 0.52, 0.61]
@@ -73,11 +75,11 @@ def test_steps_of_less_than_three_points_are_never_an_oscillation(start, steps, 
 def test_a_run_with_two_evaluated_rounds_has_nothing_to_be_compared_with():
     run = results(RISING)
     first = replace(run, rounds=run.rounds[run.rounds["round"] <= 10])
-    assert instability(first, "dp", reading(run, 10)) == ""
+    assert instability(first.run("dp"), reading(run, 10)) == ""
 
 
 def test_an_unstable_number_keeps_its_mean_and_loses_its_interval():
-    sample = pd.Series([0.5, 0.6, 0.7])
-    found = seed_statistic({"sample": sample, "status": "unstable: oscillates"})
+    line = Line("100", "DP", "accuracy", Sample(pd.Series([0.5, 0.6, 0.7])))
+    found = statistic(line._replace(about={"status": "unstable: oscillates"}))
     assert found["value"] == pytest.approx(0.6) and np.isnan([found["low"], found["high"]]).all()
-    assert not np.isnan(seed_statistic({"sample": sample, "status": "ok"})["low"])
+    assert not np.isnan(statistic(line)["low"])

@@ -5,7 +5,8 @@ from support.made_claims import claim, outcomes
 from support.made_runs import write_run
 
 from fedpriv.errors import BadInput
-from fedpriv.report.results import collect, load_results
+from fedpriv.report.collect import collect
+from fedpriv.report.results import load_results
 
 
 def outcome_of(results, declared, check, **keys):

@@ -7,8 +7,9 @@ from fedpriv.config.jobs import figure_names
 from fedpriv.config.plan import Plan, Preset
 from fedpriv.paper.paper import Paper
 from fedpriv.report import figures, page
+from fedpriv.report.collect import collect
 from fedpriv.report.paper import write_tables
-from fedpriv.report.results import collect, load_results
+from fedpriv.report.results import load_results
 from fedpriv.store import summary
 from support.made_runs import write_run
 

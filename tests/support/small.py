@@ -13,7 +13,8 @@ from fedpriv.local.client import Task, local_engine
 from fedpriv.local.work import Speed
 from fedpriv.paper.paper import Paper
 from fedpriv.report import claims, figures, tables
-from fedpriv.report.results import collect, load_results
+from fedpriv.report.collect import collect
+from fedpriv.report.results import load_results
 from fedpriv.store import npz, parquet, summary
 from fedpriv.trace import MEASURED
 from fedpriv.train import checkpoint, inputs

@@ -8,7 +8,6 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 from fedpriv.account.statement import attacker_accuracy
 from fedpriv.report import numbers
 from fedpriv.report.figures.looks import GREY, Label, color_of
-from fedpriv.report.reading import epsilon_at, status_of
 from fedpriv.report.render import escape_figure
 
 PUBLISHED = {5: 0.9933, 8: 0.9997, 10: 0.99995}  # ε: the accuracy of a guess
@@ -24,17 +23,17 @@ def equation1(axes, results, curves):
 
     The axis of the accuracy is logit: it spreads the values near certainty, where budgets differ.
     """
-    ours = {curve: float(epsilon_at(results, curve.run, curve.counted).mean()) for curve in curves}
+    ours = {curve: float(results.run(curve.run).epsilon(curve.counted).mean()) for curve in curves}
     ours = {curve: epsilon for curve, epsilon in ours.items() if np.isfinite(epsilon)}
     last = max([FURTHEST, *(ceil(1.02 * epsilon) for epsilon in (*ours.values(), *PUBLISHED))])
     line = np.linspace(0, last, 200)
     axes.plot(line, attacker_accuracy(line), "-", color="black", linewidth=0.8, marker="", zorder=1)
-    for epsilon, accuracy in PUBLISHED.items():
-        axes.plot(epsilon, accuracy, "o", markersize=6, mfc="none", mec=GREY, mew=0.8, zorder=2)
+    circle = {"markersize": 5.5, "mfc": "none", "mec": GREY, "mew": 0.8, "zorder": 2}
+    axes.plot([*PUBLISHED], [*PUBLISHED.values()], "o", **circle, label="published")
     runs = list(dict.fromkeys(curve.run for curve in curves))
     for curve in ours:  # a colour for each way of counting, a marker for each run
         right = float(attacker_accuracy(ours[curve]))
-        spent = numbers.epsilon_of_seeds([ours[curve]], status_of(results, curve.run, curve.counted))
+        spent = numbers.epsilon_of_seeds([ours[curve]], results.run(curve.run).status(curve.counted))
         axes.plot(
             ours[curve],
             right,

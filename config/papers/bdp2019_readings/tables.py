@@ -17,11 +17,9 @@ from fedpriv.account.statement import mark_epsilon
 from fedpriv.paper.epsilons import EpsilonSelector
 from fedpriv.paper.tables import full_title
 from fedpriv.report import numbers
+from fedpriv.report.lines import Line, counted_by, tidy
 from fedpriv.report.notes import footnotes
-from fedpriv.report.numbers import selector_words, tidy
-from fedpriv.report.reading import ledger_rows, meaning
 from fedpriv.report.render import PrintedTable
-from fedpriv.report.results import config_of, rows_of
 
 
 class Row(NamedTuple):
@@ -99,7 +97,7 @@ def pairs_of(results, run: str, way: EpsilonSelector) -> list[Pair]:
     """Return both ε of a run's first seed after every round."""
     dp, bdp = (
         ledger.loc[ledger["seed"] == ledger["seed"].min()].set_index("round")["epsilon"]
-        for ledger in (ledger_rows(results, run, selector) for selector in (DP, way))
+        for ledger in (results.run(run).ledger(selector) for selector in (DP, way))
     )
     both = pd.concat({"dp": dp, "bdp": bdp}, axis="columns", join="inner").replace(0.0, np.nan).dropna()
     return [Pair(run, int(at), *each) for at, each in zip(both.index, both.to_numpy(), strict=True)]
@@ -109,7 +107,7 @@ def nearest(results, row: Row, way: EpsilonSelector) -> tuple[Pair | None, int, 
     """Return the pair that is nearest to the printed one, how many runs have it, and of how many runs."""
     best, having, runs = [], 0, 0
     for run in results.runs["run"].unique():
-        if row.has(config_of(results, run)) and (every := pairs_of(results, run, way)):
+        if row.has(results.run(run).config) and (every := pairs_of(results, run, way)):
             runs += 1
             fits = [pair for pair in every if pair.comes_out(row)]
             having += bool(fits)
@@ -118,7 +116,7 @@ def nearest(results, row: Row, way: EpsilonSelector) -> tuple[Pair | None, int, 
     return (best[0] if best else None), having, runs
 
 
-def lines_of(results) -> Iterator[tuple[dict, list[dict]]]:
+def lines_of(results) -> Iterator[tuple[dict, list[Line]]]:
     """Yield a line for people, and its numbers for machines, of every row and way of counting."""
     for row, way in product(ROWS, WAYS):
         printed = f"{row.dp:g} and {row.bdp:g}"
@@ -128,8 +126,9 @@ def lines_of(results) -> Iterator[tuple[dict, list[dict]]]:
             if way == WAYS[0]:
                 yield line | {"BDP counted by": "", "Comes out in": "not run"}, []
             continue
-        scheme, trace = config_of(results, pair.run)["scheme"], rows_of(results.rounds, pair.run)
-        rate, status = float(trace["sampling_rate"].iloc[0]), meaning(ledger_rows(results, pair.run, DP))
+        run = results.run(pair.run)
+        scheme, status = run.config["scheme"], run.status(DP)
+        rate = float(run.rounds["sampling_rate"].iloc[0])
         texts = {
             "Comes out in": f"{having} of {runs} runs",
             "Nearest": pair.run,
@@ -137,11 +136,10 @@ def lines_of(results) -> Iterator[tuple[dict, list[dict]]]:
             "C": f"{scheme['clip_l2']:g}",
             "q": f"{rate:g}",
             "Round": str(pair.round),
-            "ε of DP": mark_epsilon(numbers.size([pair.dp]), status["epsilon_status"]),
+            "ε of DP": mark_epsilon(numbers.size([pair.dp]), status),
             "ε of BDP": mark_epsilon(numbers.size([pair.bdp]), "estimate"),
         }
-        key = {
-            "row": row.name,
+        about = {
             "run": pair.run,
             "round": pair.round,
             "comes_out": f"{having} of {runs}",
@@ -153,10 +151,13 @@ def lines_of(results) -> Iterator[tuple[dict, list[dict]]]:
         yield (
             line | texts,
             [
-                key
-                | {"column": column, "quantity": "epsilon", "value": epsilon}
-                | selector_words(selector)
-                | meaning(ledger_rows(results, pair.run, selector), "delta")
+                Line(
+                    row.name,
+                    column,
+                    "epsilon",
+                    epsilon,
+                    about | counted_by(selector) | run.meaning(selector, "delta"),
+                )
                 for column, (selector, epsilon) in ways.items()
             ],
         )

@@ -8,7 +8,7 @@ from fedpriv.account import plans
 from fedpriv.account.statement import mark_epsilon, status
 from fedpriv.paper.tables import full_title
 from fedpriv.report import numbers
-from fedpriv.report.numbers import tidy
+from fedpriv.report.lines import Line, tidy
 from fedpriv.report.render import PrintedTable
 
 EPSILON, ROUNDS, MOST = (
@@ -76,14 +76,8 @@ def accounts(results, declared, name):
                 ("epsilon", "ε", spent, mark_epsilon(numbers.size([spent]), state)),
                 ("rounds", "rounds", afforded, f"{afforded:,}"),
             ):
-                number = {
-                    "row": label,
-                    "column": column,
-                    "quantity": quantity,
-                    "value": value,
-                    "delta": delta,
-                }
-                lines.append(number | {"accountant": "moments"} | (of_epsilon if heading == "ε" else {}))
+                about = {"accountant": "moments", "delta": delta} | (of_epsilon if heading == "ε" else {})
+                lines.append(Line(label, column, quantity, value, about))
                 line[f"{column.capitalize()} {heading}"] = text
         display.append(line)
     why = [f"{label}: {why}" for label, (*_, why) in LINES.items() if why]

@@ -5,9 +5,7 @@ import pandas as pd
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from fedpriv.report.figures.looks import GREY, looks
-from fedpriv.report.reading import last_reading
 from fedpriv.report.render import escape_figure
-from fedpriv.report.results import config_of
 
 APART = 1.03  # between the points of two series at the same place, as a ratio
 PUBLISHED = (  # ε/c, accuracy (%)
@@ -23,10 +21,10 @@ def sweep(axes, results, curves):
         runs = [curve.run for curve in curves if curve.label == label and results.has(curve.run)]
         if not runs:
             continue
-        schemes = [config_of(results, run)["scheme"] for run in runs]
+        schemes = [results.run(run).config["scheme"] for run in runs]
         places = np.array([float(scheme["epsilon"]) / float(scheme["constant"]) for scheme in schemes])
         places *= APART ** (number - (len(labels) - 1) / 2)  # so that none hides another
-        accuracies = [100 * last_reading(results, run)["value"] for run in runs]
+        accuracies = [100 * results.run(run).last()["value"] for run in runs]
         style |= {"linestyle": "none"}
         means = [seeds.mean() for seeds in accuracies]
         axes.plot(places, means, **style, label=escape_figure(label), markersize=4)

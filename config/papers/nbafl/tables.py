@@ -8,10 +8,10 @@ import pandas as pd
 from fedpriv.account import plans
 from fedpriv.account.statement import mark_epsilon, status
 from fedpriv.frozen import parse
+from fedpriv.paper.epsilons import EpsilonSelector
 from fedpriv.paper.tables import RunsTable
 from fedpriv.report import numbers
 from fedpriv.report.metrics import epsilon_text
-from fedpriv.report.results import config_of, rows_of
 from fedpriv.report.sample import Sample
 from fedpriv.report.tables.runs import TableColumn, runs_table, table_columns
 from fedpriv.schemes.base import RoundContext
@@ -21,6 +21,7 @@ from fedpriv.streams import Streams
 INFINITE = "nothing bounds an upload beneath its noise; only the server's own weights are clipped."
 NOMINAL = {"kind": "nominal", "epsilon_status": "nominal"}
 HELD = {"kind": "guarantee", "epsilon_status": status("guarantee", "nothing keeps an upload within 2C/n")}
+UPLOAD = EpsilonSelector(accountant="rdp", sensitivity="2C", accounting="upload")
 HOLDS = {"name": "epsilon", "label": "that holds", "accountant": "upload rdp 2C"}
 
 
@@ -53,17 +54,16 @@ def nominal(sample):
     return mark_epsilon(numbers.three_digits(sample), NOMINAL["epsilon_status"])
 
 
-def scheme_of(results, run):
+def scheme_of(run):
     """Return the scheme of a run; any other than NbAFL is BadInput."""
-    return parse(NbAFL.model_validate, config_of(results, run)["scheme"], f"labels: {run}: scheme")
+    return parse(NbAFL.model_validate, run.config["scheme"], f"labels: {run.name}: scheme")
 
 
 def of_scheme(value, meaning=None):
     """Return how a number that the config alone decides is read, for every seed."""
 
-    def read(results, run):
-        seeds = rows_of(results.runs, run)["seed"]
-        return Sample(pd.Series(value(scheme_of(results, run)), seeds), meaning=meaning or {})
+    def read(run):
+        return Sample(pd.Series(value(scheme_of(run)), run.runs["seed"]), meaning=meaning or {})
 
     return read
 
@@ -73,25 +73,23 @@ def delta(scheme):
     return 1.25 * float(np.exp(-(scheme.constant**2) / 2))
 
 
-def if_held(results, run):
+def if_held(run):
     """Return by seed the ε of all rounds if a client with n examples moved its upload by 2C/n at most."""
-    scheme, rounds = scheme_of(results, run), rows_of(results.rounds, run)
-    first = rounds.iloc[0]
+    scheme, first = scheme_of(run), run.rounds.iloc[0]
     # The noise is in proportion to 1/n, so that one example will do.
     alone = RoundContext(
         number=1,
-        rounds=int(results.fact(run, "rounds_wanted")),
+        rounds=int(run.fact("rounds_wanted")),
         population=int(first["population"]),
         expected=float(first["expected_cohort"]),
         examples=np.ones(1),
         fewest=1,
         tensors=(),
-        streams=Streams(0, run),
+        streams=Streams(0, run.name),
     )
     multiplier = float(scheme.uplink_std(alone)[0]) / (2 * scheme.weight_clip)
-    last = rounds.groupby("seed")["round"].max()
-    epsilons = rows_of(results.epsilons, run)
-    deltas = epsilons.loc[epsilons["accounting"] == "upload", "delta"]
+    last = run.rounds.groupby("seed")["round"].max()
+    deltas = run.ledger(UPLOAD)["delta"]
     if deltas.empty:
         return Sample(pd.Series(np.nan, last.index), meaning=HELD)
     plan = {"sampling_rate": 1, "noise_multiplier": multiplier, "delta": float(deltas.iloc[0])}

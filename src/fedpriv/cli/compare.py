@@ -40,12 +40,12 @@ def compare(
     accuracies of each and their difference with a 95 % interval, over the seeds that both have.
     """
     if not second:
-        from fedpriv.report import claims
+        from fedpriv.report import compared
         from fedpriv.workflow.inventory import results_of
 
         folder = Path(first) if Path(first).is_dir() else results_of(first, reference)
-        parts = [part for paper in claims.papers(folder) for part in published_tables(paper)]
-        print_result(claims.compared_facts(folder), parts, as_json)
+        parts = [part for paper in compared.papers(folder) for part in published_tables(paper)]
+        print_result(compared.compared_facts(folder), parts, as_json)
         return
     from fedpriv.report.numbers import percent
     from fedpriv.workflow import inventory
@@ -83,17 +83,17 @@ def compare(
 
 def published_tables(paper: Path) -> list[Table | str]:
     """Return a block for every table of accuracies, how the paper's cells came out, and the verdicts."""
-    from fedpriv.report import claims
+    from fedpriv.report import compared
     from fedpriv.report.render import read_table
 
     parts: list[Table | str] = []
-    every = claims.published_words(paper)
+    every = compared.published_words(paper)
     for name in dict.fromkeys(line[0] for line in every):
         lines: list[Any] = [dict(zip(CELL, line[1:], strict=True)) for line in every if line[0] == name]
         table = read_table(paper / f"tables/{name}.json")
         ours = "" if table.main else " (ours: not counted)"
         parts += [Table(f"{name}{ours}: {table.title}", lines, once=False), ""]
-    if counts := claims.accuracies_text([paper.name], paper.parent):
+    if counts := compared.accuracies_text([paper.name], paper.parent):
         parts += [counts, ""]
     verdicts = [
         {
@@ -102,6 +102,6 @@ def published_tables(paper: Path) -> list[Table | str]:
             "decided": f"{claim['decided']} of {claim['cells']}",
             "verdict": claim["verdict"],
         }
-        for claim in claims.claims(paper).to_dict("records")
+        for claim in compared.claims(paper).to_dict("records")
     ]
     return [*parts, Table(f"{paper.name}: claims", verdicts, once=False)]

@@ -8,7 +8,7 @@ from statistics import median
 
 from fedpriv.docs.papers import REFERENCE
 from fedpriv.progress import duration
-from fedpriv.report.results import RUNS
+from fedpriv.report.collect import RUNS
 from fedpriv.store import rundir
 from fedpriv.store.summary import is_uncommitted, stored_files
 from fedpriv.trace import COLUMNS, MEASURED, MECHANISMS, PARTICIPATION, TraceColumn

@@ -29,10 +29,11 @@ from fedpriv.config.plan import load_preset
 from fedpriv.docs.columns import head, line
 from fedpriv.docs.papers import REFERENCE
 from fedpriv.paper.tables import accuracy_tables
-from fedpriv.report import claims
+from fedpriv.report import compared
 from fedpriv.report.metrics import printed_number
-from fedpriv.report.numbers import FAILS, HOLDS, percent, verdict_counts
+from fedpriv.report.numbers import percent
 from fedpriv.report.render import escape_markdown, grids, read_table
+from fedpriv.report.verdicts import FAILS, HOLDS, NOT_REPRODUCED, REPRODUCED, verdict_counts
 
 # Pages by their sources.
 SOURCES = {
@@ -114,7 +115,7 @@ def quote_claim(path: Path, claim: str, case: str, column: str = "left") -> str:
 @cache
 def reference_table(path: Path) -> pd.DataFrame:
     """Return a reference table, all of it text."""
-    return claims.read_csv(path, [], {})
+    return compared.read_csv(path, [], {})
 
 
 def paper_tables(reference: Path, of: str, tables: Iterable[str]) -> Iterator[str]:
@@ -128,13 +129,13 @@ def paper_counts(reference: Path, papers: Iterable[Mapping[str, str]]) -> Iterat
     """Yield a line a paper: what of it is reproduced, and how many published accuracies are reached."""
     yield head(["Paper", "Reproduced here", "Published accuracies", "In one sentence"])
     for paper in papers:
-        cells = claims.papers_cells(reference / paper["of"])
+        cells = compared.papers_cells(reference / paper["of"])
         count = "none in a table" if cells.empty else f"{len(cells)}: {verdict_counts(cells['verdict'])}"
         yield line([paper["name"], paper["here"], count, paper["says"]])
 
 
 # Outcome of a claim -> what a cell comes to that decides it so.
-DECIDING = {claims.REPRODUCED: HOLDS, claims.NOT_REPRODUCED: FAILS}
+DECIDING = {REPRODUCED: HOLDS, NOT_REPRODUCED: FAILS}
 
 
 def paper_claims(reference: Path, of: str) -> Iterator[str]:
@@ -144,7 +145,7 @@ def paper_claims(reference: Path, of: str) -> Iterator[str]:
     paper, sizes = plan.papers[name], Sizes(plan, read_times(reference / "runs/index.csv"))
     declared, tables = {claim.id: claim for claim in paper.claims}, accuracy_tables(paper.tables)
     yield head(["Claim", "Where", "Verdict", "Measured", "One of its runs", "Minutes"], ["Minutes"])
-    for claim in claims.claims(reference / of).to_dict("records"):
+    for claim in compared.claims(reference / of).to_dict("records"):
         if not declared[claim["id"]].ours:
             cells, standing = claim["measured"].split("; "), DECIDING.get(claim["outcome"])
             ending = f"({standing})" if standing else ""

@@ -8,7 +8,7 @@ from fedpriv.config.jobs import names_built
 from fedpriv.config.plan import load_preset
 from fedpriv.paper.paper import Paper, homes, load_paper
 from fedpriv.paper.tables import full_title, main_of_places
-from fedpriv.report import claims
+from fedpriv.report import compared
 from fedpriv.report.render import escape_markdown, grids, read_table, read_texts
 from fedpriv.store.summary import RUNS
 
@@ -63,14 +63,18 @@ def page(root: Path, paper: Paper, home: Path) -> str:
         others="".join([*smaller, *(f" · [{path.name}]({link(root, path)})" for path in studies)]),
     )
     stored = list(result_blocks(root, paper, best)) if best else ["No results of it are stored in git yet."]
+    return "\n\n".join([head.strip(), *stored, *remarks(paper)]) + "\n"
+
+
+def remarks(paper: Paper) -> Iterator[str]:
+    """Yield the statements of the paper that do not follow, and what it leaves open."""
     if unsound := [claim for claim in paper.claims if claim.unsound]:
-        stored.append("## Statements that do not follow, whatever the numbers say")
+        yield "## Statements that do not follow, whatever the numbers say"
         words = [map(escape_markdown, (claim.text, claim.place, claim.unsound)) for claim in unsound]
-        stored.append("\n".join(f"- *{text}* ({place}) {why}" for text, place, why in words))
+        yield "\n".join(f"- *{text}* ({place}) {why}" for text, place, why in words)
     if paper.notes:
-        stored.append("## What the paper leaves open, and how it is set here")
-        stored.append("\n".join(f"- {' '.join(note.split())}" for note in paper.notes))
-    return "\n\n".join([head.strip(), *stored]) + "\n"
+        yield "## What the paper leaves open, and how it is set here"
+        yield "\n".join(f"- {' '.join(note.split())}" for note in paper.notes)
 
 
 def result_blocks(root: Path, paper: Paper, results: Path) -> Iterator[str]:
@@ -83,7 +87,7 @@ def result_blocks(root: Path, paper: Paper, results: Path) -> Iterator[str]:
     if other := sorted({f"{run.data} in place of {original}" for run, original, _ in planned if original}):
         about += f" Substitute data: {', '.join(other)}."
     if paper.claims:
-        counts = claims.claims(results)["verdict"].value_counts()
+        counts = compared.claims(results)["verdict"].value_counts()
         about += f" Verdicts: {', '.join(f'{number} {verdict}' for verdict, number in counts.items())}."
     yield about
     for kind, declared in (("tables", paper.tables), ("figures", paper.figures)):

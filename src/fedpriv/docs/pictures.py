@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from fedpriv.docs.papers import REFERENCE
-from fedpriv.report.claims import published_and_reproduced
+from fedpriv.report.compared import published_and_reproduced
 from fedpriv.report.figures import plain_style
 from fedpriv.report.figures.published import draw_published
 

@@ -1,6 +1,6 @@
 """A sentence of a paper made checkable: one line of arithmetic that must hold in every case it is about."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from pydantic import model_validator
@@ -101,13 +101,17 @@ class Claim(Frozen):
         only += self.names(PRINTED, COUNTED)
         if self.cases and only:
             raise choice_error(self.id, only, "these of `tables` only")
+        self._check_cases(numbers)
+        return self
+
+    def _check_cases(self, numbers: Sequence[str]) -> None:
+        """Raise the error of a case that lacks a name or a number, or has one too many."""
         names = [*dict.fromkeys([*self.names(COLUMN, PRIVATE), *numbers])]
         for label, case in self.named_cases().items():
             plain = [key for key, value in case.items() if not isinstance(value, str)]
             if set(case) != set(names) or set(plain) != set(numbers):
                 allowed = f"exactly {', '.join(names)}; a number for {', '.join(numbers) or 'none'}"
                 raise choice_error(f"{self.id}: cases: {label}", case, allowed)
-        return self
 
     def named_cases(self) -> dict[str, dict[str, float | str]]:
         """Cells and numbers of the names in every one of `cases`, by its label."""
@@ -146,17 +150,21 @@ class Claim(Frozen):
             )
         for name in (*self.tables, *self.elsewhere):
             require_known(f"{where}: column of {name}", self.names(COLUMN, COUNTED), tables[name].labels)
+        self._validate_cells(where, tables)
+        for case in self.judged(tables):
+            named = {**case.left, **case.right}
+            require_known(
+                f"{where}: runs", (named[name].run for name in self.names(COLUMN, COUNTED, PRIVATE)), runs
+            )
+
+    def _validate_cells(self, where: str, tables: Mapping[str, AccuracyTable]) -> None:
+        """Raise BadInput if a row has not what a name must stand for in it."""
         for table, row in [*self.rows(tables), *every_row(self.elsewhere, tables)]:
             cells = {name: table.cell(row, name) for name in table.labels}
             printed = [name for name, cell in cells.items() if cell.published is not None]
             counted = [name for name, cell in cells.items() if len(cell.within) == 1]
             for kind, allowed in ((PRIVATE, row.private_runs()), (PRINTED, printed), (COUNTED, counted)):
                 require_known(f"{where}: {row_citation(table, row)}: {kind}", self.names(kind), allowed)
-        for case in self.judged(tables):
-            named = {**case.left, **case.right}
-            require_known(
-                f"{where}: runs", (named[name].run for name in self.names(COLUMN, COUNTED, PRIVATE)), runs
-            )
 
 
 def every_row(names: Iterable[str], tables: Mapping[str, AccuracyTable]) -> list[tuple[AccuracyTable, Row]]:

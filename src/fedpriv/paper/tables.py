@@ -253,23 +253,27 @@ class AccuracyTable(TableSpec):
             raise choice_error(f"rows.runs {of}", row.runs, f"run, or exactly the columns {names}")
         if row.run and not set(row.runs) < set(self.columns):
             raise choice_error(f"rows.runs {of}", row.runs, f"some of the columns {names}, beside run")
-        if not set(row.published) <= set(self.columns):
-            raise choice_error(f"rows.published {of}", row.published, f"some of the columns {names}")
         if row.own_baseline and not row.baseline:
             raise choice_error(f"rows.own_baseline {of}", [True], "true beside a baseline")
         if set(row.budgets) != set(units):
             allowed = f"exactly the accountants of the columns, {', '.join(units) or 'none'}"
             raise choice_error(f"rows.budgets {of}", row.budgets, allowed)
-        for name, column in self.columns.items():
-            printed = row.published.get(name)
-            keys = printed.model_dump(exclude={"round", "std"}, exclude_none=True) if printed else {}
-            own = column.accountant and not column.within and not row.free
-            needs = ["value", "epsilon", "delta"] if own else ["value"]
-            if list(keys) != needs and (keys or own):
-                raise choice_error(f"rows.published.{name} {of}", keys, ", ".join(needs))
+        if not set(row.published) <= set(self.columns):
+            raise choice_error(f"rows.published {of}", row.published, f"some of the columns {names}")
+        for name in self.columns:
+            self._check_published(row, name)
         values = [cell.value for cell in (*row.published.values(), *filter(None, [row.baseline]))]
         if large := [value for value in values if value > 1 and EVALUATED[self.metric].digits is None]:
             raise choice_error(f"rows.published {of}", large, f"{self.metric} as a fraction, at most 1")
+
+    def _check_published(self, row: Row, name: str) -> None:
+        """Raise the error of a published cell without its (ε, δ), or with one that is not its own."""
+        column, printed = self.columns[name], row.published.get(name)
+        keys = list(printed.model_dump(exclude={"round", "std"}, exclude_none=True)) if printed else []
+        own = bool(column.accountant) and not column.within and not row.free
+        needs = ["value", "epsilon", "delta"] if own else ["value"]
+        if keys != needs and (keys or own):
+            raise choice_error(f"rows.published.{name} of {row.cited}", keys, ", ".join(needs))
 
     @property
     def labels(self) -> dict[str, str]:

@@ -1,10 +1,14 @@
 """What can be read of a run: each number once, with its heading, how it is read and how it is printed.
 
-Columns of tables, checks of claims, places in captions and axes of figures ask here. A new number is a line
-in `METRICS` and one in `fedpriv.paper.metrics`, which says how it is asked for:
+Columns of tables, checks of claims, captions and axes of figures ask here. A new number is a line in
+`METRICS` and one in `fedpriv.paper.metrics`, which says how it is asked for:
 
-    METRICS["accuracy"].sample(results, Cell("iid_n100_dp")).words      # 86.9 ± 1.3 %
-    METRICS["epsilon"].sample(results, Cell("iid_n100_dp"), selector).interval
+    accuracy = METRICS["accuracy"]
+    measured = accuracy.sample(results, Cell("iid_n100_dp"))
+    measured.interval                                                   # for machines
+    accuracy.show(measured)                                             # in a table: 86.9 ± 1.3
+    accuracy.words(measured, Cell("iid_n100_dp"))                       # in a sentence: 86.9 ± 1.3 %
+    accuracy.by_round(results.run("iid_n100_dp"), None)                 # in a figure
 """
 
 from collections.abc import Callable, Mapping
@@ -16,14 +20,19 @@ import pandas as pd
 
 from fedpriv.account.statement import mark_epsilon
 from fedpriv.audit.finding import how_counted
-from fedpriv.paper.epsilons import EpsilonSelector, Measure
+from fedpriv.paper.epsilons import MEASURES, EpsilonSelector, Measure
 from fedpriv.paper.tables import Cell
-from fedpriv.report import numbers, reading
-from fedpriv.report.numbers import STATISTIC, UNSTABLE, Interval, Number, is_unstable, selector_words
-from fedpriv.report.reading import ledger_rows, mean_of_rounds
-from fedpriv.report.results import Results
-from fedpriv.report.sample import ACCURACY, EPSILON, Sample, sample
+from fedpriv.report import numbers
+from fedpriv.report.collect import WIDTH
+from fedpriv.report.lines import STATISTIC, counted_by
+from fedpriv.report.numbers import Interval
+from fedpriv.report.results import Results, RunResults, by_round
+from fedpriv.report.sample import Sample, sample
+from fedpriv.report.verdicts import UNSTABLE, is_unstable
 from fedpriv.trace import ASKED, EVALUATED
+
+ACCURACY, EPSILON = "accuracy", "epsilon"
+PERCENT = " %"
 
 
 class Metric(NamedTuple):
@@ -37,11 +46,15 @@ class Metric(NamedTuple):
     show: Callable[[Any], str]
     """How its cell in a table is printed: of a `Sample`, or of what is left of it, an `Interval`."""
     read: Callable[..., Sample]
-    """Of results, a cell, and what else its signature in `fedpriv.paper.metrics` says."""
+    """Of a run, a cell, and what else its signature in `fedpriv.paper.metrics` says."""
     unit: str = ""
     """Behind the number in a sentence."""
     axis: str = ""
     """What an axis of a figure says of it."""
+    say: Callable[..., str] | None = None
+    """Its words in a sentence, of the sample and what `read` has; by default as in a table, with its unit."""
+    by_round: Callable[..., pd.DataFrame] | None = None
+    """Of a run and a selector, what it is at every round: a row a round and a column a seed."""
 
     @property
     def percent(self) -> bool:
@@ -59,14 +72,15 @@ class Metric(NamedTuple):
         return (self.label or self.name).removesuffix(" (%)")
 
     def sample(self, results: Results, cell: Cell, *arguments: object) -> Sample:
-        """Return its numbers by seed, and what they are in words."""
-        measured = self.read(results, cell, *arguments)
-        measured.kind = measured.kind or self.name
-        measured.words = measured.words or self.words(measured)
-        return measured
+        """Return its numbers by seed."""
+        return self.read(results.run(cell.run), cell, *arguments)
 
-    def words(self, measured: Sample) -> str:
-        """Return the number as a sentence has it, with its unit; of one that was not read, that."""
+    def words(self, measured: Sample, cell: Cell, *arguments: object) -> str:
+        """Return the numbers as a sentence has them."""
+        return self.say(measured, cell, *arguments) if self.say else self.plain_words(measured)
+
+    def plain_words(self, measured: Sample) -> str:
+        """Return the numbers as a table prints them, with their unit; of what was not read, that."""
         text = self.show(measured)
         if self.percent and text == numbers.NONE:
             return f"no {self.name.partition('_')[0]}"
@@ -77,86 +91,133 @@ class Metric(NamedTuple):
         return text + self.unit * text[-1:].isdigit()
 
 
-PERCENT = " %"
+# Accuracies, and what else is measured where a model is evaluated.
 
 
-def accuracy(results: Results, cell: Cell, measure: Measure = "last") -> Sample:
+def accuracy(run: RunResults, cell: Cell, measure: Measure = "last") -> Sample:
     """Return the accuracy within the budgets of a cell, where it has any, else under a measure."""
     drawn = measure == "best_drawn" and not cell.within
-    read = reading.best_drawn(results, cell.run) if drawn else reading.reading(results, cell)
-    return Sample(read["value"])
+    read = run.best_drawn() if drawn else run.within(*cell.budgets)
+    return Sample(read["value"], missing=0.0)
 
 
-def accuracy_within(results: Results, cell: Cell, limit: float, selector: EpsilonSelector) -> Sample:
+def accuracy_within(run: RunResults, cell: Cell, limit: float, selector: EpsilonSelector) -> Sample:
     """Return the accuracy at the last evaluated round before an ε first exceeds a limit."""
-    accuracies = Sample(reading.reading_within(results, cell.run, (selector, limit))["value"])
-    accuracies.meaning = epsilon_meaning(results, cell, selector)
-    budget = mark_epsilon(f"{limit:g}", accuracies.meaning.get("epsilon_status", ""))
-    accuracies.words = f"{METRICS['accuracy'].words(accuracies)} within ε = {budget}"
-    return accuracies
+    return Sample(run.within((selector, limit))["value"], 0.0, epsilon_meaning(run, selector))
 
 
-def published_value(results: Results, cell: Cell) -> Sample:
-    """Return the number that the paper prints in a cell; the difference of two accuracies is a gain."""
-    assert cell.published is not None
+def accuracy_within_words(measured: Sample, cell: Cell, limit: float, selector: EpsilonSelector) -> str:
+    """Return an accuracy with the ε that is not exceeded."""
+    budget = mark_epsilon(f"{limit:g}", measured.meaning.get("epsilon_status", ""))
+    return f"{METRICS[ACCURACY].plain_words(measured)} within ε = {budget}"
+
+
+def published(run: RunResults, cell: Cell) -> Sample:
+    """Return the number that the paper prints in a cell."""
+    assert cell.published is not None  # of such cells alone may a claim ask it
+    return Sample(cell.published)
+
+
+def published_words(measured: Sample, cell: Cell) -> str:
+    """Return a published number as it is printed."""
     of = METRICS[cell.metric]
-    kind = "" if cell.metric == ACCURACY else cell.metric
-    return Sample(cell.published, f"{of.factor * cell.published:g}{of.unit}", kind)
+    return f"{of.factor * measured.seeds.iloc[0]:g}{of.unit}"
 
 
-def first_round(results: Results, cell: Cell, target: Sample | float) -> Sample:
+def first_round(run: RunResults, cell: Cell, target: Sample | float) -> Sample:
     """Return the first evaluated round that is at least so accurate; what is never reached takes for ever."""
-    read = reading.evaluations(results, cell.run)
-    seeds, known = pd.Index(read["seed"].unique()), sample(target).known
-    targets = known.iloc[:, 0] if isinstance(known, pd.DataFrame) else pd.Series(known, seeds)
-    targets = targets.loc[targets.index.intersection(seeds)]
+    read = run.evaluations()
+    targets = target_by_seed(pd.Index(read["seed"].unique()), target)
     first = read.loc[read["value"] >= read["seed"].map(targets)].groupby("seed").first()
-    rounds = first["round"].reindex(targets.index)
-    words = f"round {numbers.round_range(rounds)} for {METRICS['accuracy'].words(Sample(targets))}"
-    return Sample(rounds.fillna(np.inf), words)
+    return Sample(first["round"].reindex(targets.index).fillna(np.inf))
 
 
-def epsilon_meaning(results: Results, cell: Cell, selector: EpsilonSelector) -> Number:
+def first_round_words(measured: Sample, cell: Cell, target: Sample | float) -> str:
+    """Return a round with the accuracy that was to be reached."""
+    rounds = numbers.round_range(measured.seeds.replace(np.inf, np.nan))
+    targets = target_by_seed(measured.seeds.index, target)
+    return f"round {rounds} for {METRICS[ACCURACY].plain_words(Sample(targets))}"
+
+
+def target_by_seed(seeds: pd.Index, target: Sample | float) -> pd.Series:
+    """Return an accuracy that is to be reached, for those of the seeds that have one."""
+    known = sample(target).known
+    targets = known.iloc[:, 0] if isinstance(known, pd.DataFrame) else pd.Series(known, seeds)
+    return targets.loc[targets.index.intersection(seeds)]
+
+
+def evaluated_metric(name: str) -> Metric:
+    """Metric that is measured where a model is evaluated, if a run asks for it."""
+    of = EVALUATED[name]
+    if of.digits is None:
+        label, show, unit = f"{of.label} (%)", numbers.percent, PERCENT
+    else:
+        label, show, unit = of.label, partial(numbers.short_interval, digits=of.digits), ""
+    return Metric(
+        name,
+        "Last round",
+        label,
+        show,
+        lambda run, cell: Sample(run.within(*cell.budgets, metric=name)["value"]),
+        unit,
+        label[0].upper() + label[1:],
+        by_round=lambda run, selector: by_round(run.evaluations(name)),
+    )
+
+
+# ε, and what goes with it.
+
+
+def epsilon_meaning(run: RunResults, selector: EpsilonSelector) -> dict[str, Any]:
     """Meaning of an ε by column of the ledger: how it is counted, for whom, at which δ, its status."""
-    return selector_words(selector) | reading.meaning(ledger_rows(results, cell.run, selector), "delta")
+    return counted_by(selector) | run.meaning(selector, "delta")
 
 
-def ledger_reader(values: Callable[[Results, str, EpsilonSelector], pd.Series]) -> Callable[..., Sample]:
-    """Reader of a number about an ε; a ledger that does not hold that gives NaN."""
+def epsilon(
+    run: RunResults, cell: Cell, selector: EpsilonSelector, rounds: pd.Series | None = None
+) -> Sample:
+    """Return an ε at the last round, or at the rounds given by seed; NaN where the ledger has none."""
+    spent = run.epsilon(selector, rounds)
+    if rounds is None and spent.empty:
+        spent = pd.Series([np.nan])
+    return Sample(spent, meaning=epsilon_meaning(run, selector))
 
-    def read(results: Results, cell: Cell, selector: EpsilonSelector) -> Sample:
-        there = len(ledger_rows(results, cell.run, selector))
-        series = values(results, cell.run, selector) if there else pd.Series([np.nan])
-        return Sample(series, meaning=epsilon_meaning(results, cell, selector))
 
-    return read
+def delta(run: RunResults, cell: Cell, selector: EpsilonSelector) -> Sample:
+    """Return the δ at which an ε is counted."""
+    rows = run.ledger(selector)
+    counted = rows.groupby("seed")["delta"].first() if len(rows) else pd.Series([np.nan])
+    return Sample(counted, meaning=epsilon_meaning(run, selector))
 
 
-def growth(results: Results, cell: Cell, selector: EpsilonSelector) -> Sample:
+def growth(run: RunResults, cell: Cell, selector: EpsilonSelector) -> Sample:
     """Return by how much an ε exceeds its value after the first round."""
-    grown = ledger_reader(lambda *of: reading.growth(*of).iloc[-1])(results, cell, selector)
-    grown.words = f"{numbers.size(grown)} ({selector})"
-    return grown
+    grown = run.growth(selector)
+    last = grown.iloc[-1] if len(grown) else pd.Series([np.nan])
+    return Sample(last, meaning=epsilon_meaning(run, selector))
 
 
-def lower_bound(results: Results, cell: Cell, audit: str, selector: EpsilonSelector) -> Sample:
+def growth_by_round(run: RunResults, selector: EpsilonSelector) -> pd.DataFrame:
+    """Return the growth of an ε for a logarithmic axis, which has no point for what did not grow yet."""
+    grown = run.growth(selector).iloc[1:]
+    return grown.where(grown > 0).dropna(how="all")
+
+
+def epsilon_by_round(run: RunResults, selector: EpsilonSelector) -> pd.DataFrame:
+    """Return an ε at every round."""
+    return run.ledger(selector).pivot(index="round", columns="seed", values="epsilon")
+
+
+def lower_bound(run: RunResults, cell: Cell, audit: str, selector: EpsilonSelector) -> Sample:
     """Return the largest lower bound under an ε of all findings of an audit."""
     meant = f"({how_counted(selector)})"
     bounds = {
-        seed: [finding.lower_bound for finding in some if finding.audit == audit and meant in finding.about]
-        for seed, some in results.findings(cell.run).items()
+        seed: [
+            finding.lower_bound for finding in findings if finding.audit == audit and meant in finding.about
+        ]
+        for seed, findings in run.findings().items()
     }
-    return Sample(pd.Series({seed: max(some, default=np.nan) for seed, some in bounds.items()}, dtype=float))
-
-
-def run_reader(series: Callable[[Results, str], pd.Series]) -> Callable[..., Sample]:
-    """Reader of a number of a whole run, by seed, whatever the budgets of its cell."""
-    return lambda results, cell: Sample(series(results, cell.run))
-
-
-def trace_reader(name: str) -> Callable[..., Sample]:
-    """Reader of a column of the trace: its mean over rounds."""
-    return run_reader(partial(mean_of_rounds, name=name))
+    return Sample(pd.Series({seed: max(of, default=np.nan) for seed, of in bounds.items()}, dtype=float))
 
 
 def epsilon_text(epsilons: Sample) -> str:
@@ -164,18 +225,34 @@ def epsilon_text(epsilons: Sample) -> str:
     return numbers.epsilon_of_seeds(epsilons, epsilons.meaning.get("epsilon_status", ""))
 
 
-def evaluated_metric(name: str) -> Metric:
-    """Metric that is measured where a model is evaluated, if a run asks for it."""
-    of = EVALUATED[name]
+# What a client sends.
 
-    def read(results: Results, cell: Cell) -> Sample:
-        return Sample(reading.reading(results, cell, name)["value"])
 
-    if of.digits is None:
-        label, show, unit = f"{of.label} (%)", numbers.percent, PERCENT
-    else:
-        label, show, unit = of.label, partial(numbers.short_interval, digits=of.digits), ""
-    return Metric(name, "Last round", label, show, read, unit, label[0].upper() + label[1:])
+def trace_reader(column: str) -> Callable[..., Sample]:
+    """Reader of a column of the trace: its mean over rounds."""
+    return lambda run, cell: Sample(run.mean_of_rounds(column))
+
+
+def numbers_sent(run: RunResults, cell: Cell) -> Sample:
+    """Return how many numbers a client sends in a round, protected or in the clear."""
+    bits, clear, sent = map(run.mean_of_rounds, ("noisy_bits", "clear_values", "upload_bytes"))
+    return Sample((bits + clear).where(bits > 0, sent / WIDTH))
+
+
+def float32_bytes(run: RunResults, cell: Cell) -> Sample:
+    """Return the bytes of these numbers in float32."""
+    return numbers_sent(run, cell) * float(WIDTH)
+
+
+def times_smaller(run: RunResults, cell: Cell) -> Sample:
+    """Return how many times fewer bytes a client sends than these."""
+    return float32_bytes(run, cell) / Sample(run.mean_of_rounds("upload_bytes"))
+
+
+def least_noise(run: RunResults, cell: Cell) -> Sample:
+    """Return the least std of the noise on an upload, the mean over rounds that had any."""
+    uploads = run.rounds.loc[run.rounds["cohort_size"] > 0]
+    return Sample(uploads.groupby("seed")["upload_noise_std"].mean())
 
 
 def upload_metric(
@@ -188,53 +265,84 @@ def upload_metric(
 
 IN_PERCENT, STD = "Accuracy (%)", "Noise, std"
 EVERY = (
-    Metric("accuracy", IN_PERCENT, "", numbers.percent, accuracy, PERCENT, "Test accuracy (%)"),
-    Metric("accuracy_within", IN_PERCENT, "", numbers.percent, accuracy_within, PERCENT),
-    Metric("published", "Published (%)", "", numbers.percent, published_value, PERCENT),
+    Metric(
+        ACCURACY,
+        IN_PERCENT,
+        "",
+        numbers.percent,
+        accuracy,
+        PERCENT,
+        "Test accuracy (%)",
+        by_round=lambda run, selector: by_round(run.evaluations()),
+    ),
+    Metric(
+        "accuracy_within",
+        IN_PERCENT,
+        "",
+        numbers.percent,
+        accuracy_within,
+        PERCENT,
+        say=accuracy_within_words,
+    ),
+    Metric(
+        "published",
+        "Published (%)",
+        "",
+        numbers.percent,
+        published,
+        PERCENT,
+        say=published_words,
+    ),
     *(evaluated_metric(name) for name in ASKED),
     Metric(
         "round",
         "Read at round",
         "",
         numbers.round_range,
-        lambda results, cell: Sample(reading.reading(results, cell)["round"]),
+        lambda run, cell, metric=ACCURACY: Sample(run.within(*cell.budgets, metric=metric)["round"]),
     ),
-    Metric("rounds", "First round", "", numbers.round_range, first_round),
-    Metric("epsilon", "ε", "", epsilon_text, ledger_reader(reading.epsilon_at), axis="{unit} ε"),
+    Metric("rounds", "First round", "", numbers.round_range, first_round, say=first_round_words),
+    Metric(EPSILON, "ε", "", epsilon_text, epsilon, axis="{unit} ε", by_round=epsilon_by_round),
     Metric(  # of a column that is read within an ε
-        "spent",
-        "ε",
-        "",
-        epsilon_text,
-        lambda results, cell: METRICS[EPSILON].sample(results, cell, cell.within[0].selector),
+        "spent", "ε", "", epsilon_text, lambda run, cell: epsilon(run, cell, cell.within[0].selector)
     ),
-    Metric("delta", "δ", "", lambda delta: numbers.delta(delta.seeds.iloc[0]), ledger_reader(reading.delta)),
-    Metric("growth", "Growth of ε", "", numbers.size, growth, axis="{unit} εₜ − ε₁"),
+    Metric("delta", "δ", "", lambda delta: numbers.delta(delta.seeds.iloc[0]), delta),
+    Metric(
+        "growth",
+        "Growth of ε",
+        "",
+        numbers.size,
+        growth,
+        axis="{unit} εₜ − ε₁",
+        say=lambda grown, cell, selector: f"{numbers.size(grown)} ({selector})",
+        by_round=growth_by_round,
+    ),
     Metric("lower_bound", "Lower bound of ε", "", numbers.size, lower_bound),
     Metric("gamma", "", "γ", lambda gamma: f"{gamma.seeds.mean():g}", trace_reader("gamma")),
     Metric("share_flipped", "", "Bits flipped (%)", numbers.share, trace_reader("share_flipped"), PERCENT),
-    upload_metric("numbers_sent", "numbers", numbers.whole_number, run_reader(reading.numbers_sent)),
+    upload_metric("numbers_sent", "numbers", numbers.whole_number, numbers_sent),
     upload_metric("clear_values", "in the clear", numbers.whole_number, trace_reader("clear_values")),
     upload_metric("upload_bytes", "bytes", numbers.whole_number, trace_reader("upload_bytes")),
-    upload_metric(
-        "float32_bytes", "bytes in float32", numbers.whole_number, run_reader(reading.float32_bytes)
-    ),
+    upload_metric("float32_bytes", "bytes in float32", numbers.whole_number, float32_bytes),
     upload_metric(
         "times_smaller",
         "smaller than float32",
         lambda ratios: f"{numbers.short_interval(ratios, 1)}×",
-        run_reader(
-            lambda results, run: (
-                reading.float32_bytes(results, run) / mean_of_rounds(results, run, "upload_bytes")
-            )
-        ),
+        times_smaller,
     ),
-    Metric("upload_noise_std", STD, "upload", numbers.three_digits, run_reader(reading.least_noise)),
+    Metric("upload_noise_std", STD, "upload", numbers.three_digits, least_noise),
     Metric(
         "broadcast_noise_std", STD, "broadcast", numbers.three_digits, trace_reader("broadcast_noise_std")
     ),
 )
 METRICS = {metric.name: metric for metric in EVERY}
+# What a table calls a number -> whose metric that is: accuracies under a measure, spreads, differences.
+EVALUATED_AS = {
+    **{name: METRICS[name] for name in EVALUATED},
+    **{f"{name}_std": METRICS[name] for name in EVALUATED},
+    **{f"{of}_{measure}": METRICS[ACCURACY] for of in ("accuracy", "gain") for measure in MEASURES},
+    "accuracy_within": METRICS[ACCURACY],
+}
 
 
 def printed_number(line: Mapping[Any, Any], alone: bool = False) -> str:
@@ -248,15 +356,20 @@ def printed_number(line: Mapping[Any, Any], alone: bool = False) -> str:
     interval = Interval(mean, low, high, 1 if np.isnan(seeds) or alone else int(seeds))
     if np.isnan(interval.mean):
         return ""
-    metric = quantity if quantity in EVALUATED else quantity.partition("_")[0]
-    factor = METRICS[metric].factor if metric in EVALUATED else 1
+    if metric := EVALUATED_AS.get(quantity):
+        return printed_metric(metric, interval, line)
     if line.get("source") == "published":
-        return f"{factor * interval.mean:g}"
-    if is_unstable(line.get("status")):
-        return f"{UNSTABLE} ({factor * interval.mean:.1f})"
-    if metric in EVALUATED:
-        return METRICS[metric].show(interval)
+        return f"{interval.mean:g}"
     if quantity == EPSILON:
         return numbers.epsilon_of_seeds(interval, str(line.get("epsilon_status") or line["kind"]))
     whole = quantity == "round" or interval.mean >= 100
     return numbers.whole_number([interval.mean]) if whole else f"{interval.mean:.6g}"
+
+
+def printed_metric(metric: Metric, interval: Interval, line: Mapping[Any, Any]) -> str:
+    """Return an accuracy, or another metric of an evaluation, as tables print it."""
+    if line.get("source") == "published":
+        return f"{metric.factor * interval.mean:g}"
+    if is_unstable(line.get("status")):
+        return f"{UNSTABLE} ({metric.factor * interval.mean:.1f})"
+    return metric.show(interval)

@@ -1,11 +1,7 @@
-"""What stands under every table, and what is said of every run.
-
-Data, models, seeds, hardware, which ε hold, and what was not run; of a run what came out, what it took,
-what it was set to, what it ran on.
-"""
+"""What stands under every table and figure: data, models, seeds, hardware, which ε hold, what was not run."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -16,10 +12,10 @@ from fedpriv.mechanisms.sampling import COHORTS
 from fedpriv.paper.epsilons import EpsilonSelector
 from fedpriv.paper.tables import TableSpec, full_title
 from fedpriv.report import numbers
-from fedpriv.report.numbers import METHOD, Number, few_numbers, tidy
-from fedpriv.report.reading import last_reading
+from fedpriv.report.lines import Line, tidy
+from fedpriv.report.numbers import METHOD, few_numbers
 from fedpriv.report.render import PrintedTable
-from fedpriv.report.results import Results, flatten, rows_of
+from fedpriv.report.results import Results, rows_of
 
 ESTIMATE = "A Bayesian ε is an estimate, never a guarantee: see docs/guarantees.md."
 # The assumption that fails, as a ledger names it -> what that means for the ε.
@@ -75,7 +71,7 @@ RELATIONS = {"add_remove": "add-or-remove", "replace_one": "replace-one", "zero_
 LAWS = {name: law.words for name, law in COHORTS.items()}
 
 
-def meaning_text(line: Number) -> str:
+def meaning_text(line: Mapping[str, Any]) -> str:
     """Return for whom and against whom an ε holds, under which sampling law, at which δ, and its status."""
     words = [LEVELS.get(line["unit"], line["unit"]), f"{RELATIONS[line['relation']]} neighbours"]
     words += [LAWS[line["sampling_law"]]] if line["sampling_law"] in LAWS else []
@@ -105,8 +101,19 @@ def footnotes(results: Results, intervals: bool = True) -> list[str]:
     runs, rounds = results.runs, results.rounds
     if runs.empty:
         return []
-    # Data and models, with their options and sizes.
-    notes = [f"Data: {data_names(runs)}."]
+    return [
+        f"Data: {data_names(runs)}.",
+        models_note(runs),
+        *seeds_notes(runs, intervals),
+        *evaluation_notes(runs),
+        *noise_notes(runs, rounds),
+        *epsilon_notes(results.epsilons),
+        machines_note(runs, rounds),
+    ]
+
+
+def models_note(runs: pd.DataFrame) -> str:
+    """Return the note on models, with their options and sizes."""
     models = {}
     for config, parameters in unique(runs, ("config", "parameters")):
         model = json.loads(config)["model"]
@@ -117,52 +124,63 @@ def footnotes(results: Results, intervals: bool = True) -> list[str]:
         ]
         name = f"{', '.join([model['name'], *options])} ({parameters:,} parameters)"
         models[json.dumps(model), parameters] = name
-    notes.append(f"Model{'s' * (len(models) > 1)}: {'; '.join(models[key] for key in sorted(models))}.")
+    return f"Model{'s' * (len(models) > 1)}: {'; '.join(models[key] for key in sorted(models))}."
 
-    # Seeds, what their intervals mean, and those that came to nothing.
+
+def seeds_notes(runs: pd.DataFrame, intervals: bool) -> Iterator[str]:
+    """Yield how many seeds there are, what their intervals mean, and which came to nothing."""
     seeds = runs.groupby("run", observed=True)["seed"].nunique()
     clauses = [f"Seeds a run: {' to '.join(map(str, sorted({seeds.min(), seeds.max()})))}"]
     if intervals:
         clauses += [METHOD, "one seed has no interval"] if seeds.min() == 1 else [METHOD]
-    notes.append(f"{'; '.join(clauses)}. Published numbers are single runs.")
-    gone = unique(runs.loc[runs["diverged"] > 0], ("run", "seed", "diverged"))
-    if ends := [f"{run} seed {seed} after round {last:,}" for run, seed, last in gone]:
-        notes.append(f"Diverged, their weights no longer finite: {'; '.join(ends)}.")
+    yield f"{'; '.join(clauses)}. Published numbers are single runs."
+    diverged = unique(runs.loc[runs["diverged"] > 0], ("run", "seed", "diverged"))
+    if ends := [f"{run} seed {seed} after round {last:,}" for run, seed, last in diverged]:
+        yield f"Diverged, their weights no longer finite: {'; '.join(ends)}."
 
-    # Whose weights were evaluated, where it was not the server's.
+
+def evaluation_notes(runs: pd.DataFrame) -> Iterator[str]:
+    """Yield whose weights were evaluated, where it was not the server's."""
     evaluations = [json.loads(config).get("evaluation", {}) for config in runs["config"].unique()]
     of_clients = [evaluation for evaluation in evaluations if evaluation.get("models") == "clients"]
     pairs = [(evaluation["stride"], evaluation["drawn"]) for evaluation in of_clients]
     for stride, drawn in dict.fromkeys(pairs):
         part = f"; on one of {stride} test examples" if stride > 1 else ""
-        notes.append(
+        yield (
             "Accuracy is the mean over all clients' own weights, which they have after a broadcast"
             f"{part}. Sampled: {drawn} clients, with replacement."
         )
 
-    # What an example-level ε is of, and noise that hides nobody.
+
+def noise_notes(runs: pd.DataFrame, rounds: pd.DataFrame) -> Iterator[str]:
+    """Yield what an example-level ε is of, and of noise that hides nobody."""
     noisy = rows_of(runs, *rounds.loc[rounds["instance_noise_multiplier"] > 0, "run"].unique())["config"]
     if copies := {json.loads(config).get("photos", {}).get("copies", 1) for config in noisy} - {1}:
-        notes.append(f"An example-level ε is for one augmented copy; an image has {few_numbers(copies)}.")
+        yield f"An example-level ε is for one augmented copy; an image has {few_numbers(copies)}."
     bare = rounds.loc[nothing_bounded(rounds)]
     if names := sorted(set(bare["run"])):
-        notes.append(
+        yield (
             f"Nothing bounds what a client adds to the sum in {', '.join(names)} (clipping of the authors' "
             "code: small updates are scaled up, large ones pass). Noise of std "
             f"{few_numbers(bare['noise_std'])} on it hides nobody: no ε holds."
         )
 
-    # Which ε are not what they seem.
-    counted = results.epsilons.loc[results.epsilons["unit"] != "none"]
-    notes += [ESTIMATE] * ("estimate" in set(counted["kind"]))
-    failing = set(counted["violation"])
-    notes += [meaning for violation, meaning in VIOLATIONS.items() if violation in failing]
 
-    # Hardware and time.
+def epsilon_notes(epsilons: pd.DataFrame) -> Iterator[str]:
+    """Yield which ε are not what they seem."""
+    counted = epsilons.loc[epsilons["unit"] != "none"]
+    if "estimate" in set(counted["kind"]):
+        yield ESTIMATE
+    failing = set(counted["violation"])
+    yield from (meaning for violation, meaning in VIOLATIONS.items() if violation in failing)
+
+
+def machines_note(runs: pd.DataFrame, rounds: pd.DataFrame) -> str:
+    """Return the note on hardware and time."""
     machines = unique(runs, ("hardware", "results_version"))
-    where = "; ".join(f"{hardware}, results version {version}" for hardware, version in machines)
+    hardware = "; ".join(f"{name}, results version {version}" for name, version in machines)
     took = minutes(rounds["seconds"].sum())
-    return [*notes, f"Trained in {took} on {where}. What each run was set to: runs.md."]
+    return f"Trained in {took} on {hardware}. What each run was set to: runs.md."
 
 
 def preset_notes(runs: pd.DataFrame, missing: Iterable[str]) -> list[str]:
@@ -199,7 +217,7 @@ def printed_table(
     name: str,
     *,
     columns: list[str],
-    lines: Iterable[Number],
+    lines: Iterable[Line],
     display: Sequence[Mapping[str, str]],
     notes: Sequence[str],
     details: Iterable[str],
@@ -215,64 +233,3 @@ def printed_table(
     return PrintedTable(
         name, title, tidy(name, columns, lines), pd.DataFrame(display), notes, details=rests_on
     )
-
-
-MACHINE = ("hardware", "engine", "code", "libraries")
-SHOWN = ("dataset", "rounds")  # settings with a column of their own
-
-
-def settings_table(results: Results) -> PrintedTable:
-    """Return a line a run, with the settings in which it differs; those of all stand below, and machines."""
-    machines = {str(number): machine for number, machine in enumerate(unique(results.runs, MACHINE), start=1)}
-    settings = {run: flatten(json.loads(config)) for run, config in unique(results.runs, ("run", "config"))}
-    shared = shared_settings(list(settings.values()))
-    lines, display = [], []
-    for run, config in settings.items():
-        of_run = results.of(run)
-        first, rounds = of_run.runs.sort_values("seed").iloc[0], of_run.rounds.groupby("seed")
-        last, seconds, made = rounds["round"].max(), rounds["seconds"].sum(), unique(of_run.runs, MACHINE)
-        own = {key: text for key, text in config.items() if key not in (*shared, *SHOWN)}
-        words = {
-            "Run": run,
-            "Data": first["data"],
-            "Seeds": str(len(of_run.runs)),
-            "Rounds": numbers.whole_number(last),
-            "Accuracy (%)": numbers.percent(last_reading(of_run, run)["value"]),
-            "Seconds": numbers.short_interval(seconds, 1),
-            "Machine": ", ".join(key for key, machine in machines.items() if machine in made),
-            "Set to": settings_text(own),
-        }
-        display.append(words)
-        facts = {name: first[name] for name in ("run", "data", "substitute_for")} | {
-            "seeds": len(of_run.runs)
-        }
-        means = {"rounds_trained": last.mean(), "seconds_trained": round(seconds.mean(), 1)}
-        lines.append({**facts, **means, **config})
-    notes = [
-        f"Accuracy: at the last round, on the split {' and '.join(results.runs['evaluated_on'].unique())}.",
-        f"All runs: {settings_text(shared)}.",
-    ]
-    # How much data there is, how it was made, and how many clients hold an example.
-    columns = ("data", "train_examples", "test_examples", "evaluated_on", "repetition", "data_note")
-    for name, train, test, split, repetition, made in unique(results.runs, columns):
-        often = f", each at {repetition:.3g} clients" if repetition > 1 else ""
-        on = f"accuracy on {test:,} {split} examples." + (f" {made.removesuffix('.')}." if made else "")
-        notes.append(f"{name}: {train:,} training examples{often}; {on}")
-    for key, (*machine, versions) in machines.items():
-        libraries = ", ".join(f"{name} {version}" for name, version in json.loads(versions or "{}").items())
-        notes.append(
-            f"Machine {key}: {settings_text(dict(zip(MACHINE, [*machine, libraries], strict=True)))}."
-        )
-    title = "What every run was set to, and what it ran on"
-    return PrintedTable("runs", title, pd.DataFrame(lines), pd.DataFrame(display), notes)
-
-
-def settings_text(settings: Mapping[str, str]) -> str:
-    """Return settings as one text."""
-    return "; ".join(f"{key} {text}" for key, text in settings.items())
-
-
-def shared_settings(settings: Sequence[Mapping[str, str]]) -> dict[str, str]:
-    """Return the settings that are in all of `settings`, with the same value."""
-    first, *others = settings or [{}]
-    return {key: text for key, text in first.items() if all(other.get(key) == text for other in others)}

@@ -17,7 +17,7 @@ from fedpriv.store.files import writing
 def write_tables(folder: Path, paper: Paper, judged: bool = True) -> None:
     """Write the tables of a paper below its `folder`, what they rest on, its runs and its verdicts."""
     from fedpriv.report import claims, render, tables
-    from fedpriv.report.notes import settings_table
+    from fedpriv.report.settings import settings_table
 
     results = load_results(folder)
     render.write_table_files(settings_table(results), folder / "runs")

@@ -1,152 +1,171 @@
-"""The results of a paper: its runs, their rounds and their ε, three tables joined by run, seed and round."""
+"""What there is of a paper, and what can be read of a run: accuracies, ε and facts of rounds, by seed.
+
+    >>> results = load_results(Path("results/laptop/bdp2019"))          # doctest: +SKIP
+    >>> run = results.run("iid_n100_dp")                                # doctest: +SKIP
+    >>> run.last()["value"].mean()                                      # doctest: +SKIP
+    0.8693
+    >>> run.within((EpsilonSelector(accountant="moments"), 8.0))        # doctest: +SKIP
+
+A *reading* is a frame with a row a seed and the columns `READING`: a round, and the value of a metric there.
+It is NaN where there is no such round. A seed whose weights are no longer finite has minus infinity: its
+accuracy is below every other.
+"""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from fedpriv.account.ledgers import LEDGER
-from fedpriv.account.runs import run_trace
+from fedpriv.account.statement import status
 from fedpriv.audit.finding import Finding
 from fedpriv.audit.finished import load_findings
-from fedpriv.errors import BadInput
-from fedpriv.paper.epsilons import SELECTOR_COLUMNS
-from fedpriv.progress import count_each
+from fedpriv.paper.epsilons import SELECTOR_COLUMNS, EpsilonSelector
+from fedpriv.report.collect import SCHEMAS
 from fedpriv.store import parquet
-from fedpriv.store.rundir import RunDir
-from fedpriv.trace import COLUMNS, TRACE, TraceColumn
+
+READING = ["round", "value"]
+DIVERGED = -math.inf
+MEANING = ("unit", "relation", "sampling_law", "kind", "epsilon_status")  # of an ε, beside its selector
 
 
-def config_of(results: Results, run: str) -> dict[str, Any]:
-    """Return the config of a run."""
-    return json.loads(results.fact(run, "config"))
+@dataclass(frozen=True)
+class RunResults:
+    """A run of a paper. One that was not run has empty tables."""
+
+    name: str
+    runs: pd.DataFrame  # a row a seed
+    rounds: pd.DataFrame  # a row a round of a seed
+    ledger: Callable[[EpsilonSelector], pd.DataFrame]
+    """The rows that hold the ε which a selector means, in order of seed and round."""
+    all_findings: Callable[[], Mapping[tuple[str, int], list[Finding]]]
+
+    def fact(self, column: str) -> Any:
+        """Value of a column of the runs' table at the first seed."""
+        return self.runs[column].iloc[0]
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """What the run was set to."""
+        return json.loads(self.fact("config"))
+
+    @property
+    def seeds(self) -> list[int]:
+        return sorted(self.runs["seed"])
+
+    def findings(self) -> dict[int, list[Finding]]:
+        """Return by seed what audits found, in their order; a missing file is BadInput."""
+        found = self.all_findings()
+        return {seed: found.get((self.name, seed), []) for seed in self.seeds}
+
+    # Accuracies and other metrics, and the round at which they are read.
+
+    def evaluations(self, metric: str = "accuracy", drawn: bool = False) -> pd.DataFrame:
+        """Return seed, round and value of a metric at every evaluated round, once each, in order.
+
+        `drawn` asks for the accuracy of some clients, drawn with replacement. Where all clients hold the
+        weights of the server, that is the accuracy of these.
+        """
+        values = self.rounds[f"test_{metric}"]
+        if drawn:
+            values = self.rounds["test_accuracy_drawn"].fillna(values)
+        evaluated = self.rounds[["seed", "round"]].assign(value=values).dropna()
+        return evaluated.sort_values(["seed", "round"], ignore_index=True)
+
+    def last(self, metric: str = "accuracy") -> pd.DataFrame:
+        """Return the reading at the last evaluated round."""
+        return self._with_divergence(self.evaluations(metric).groupby("seed").last())
+
+    def best_drawn(self) -> pd.DataFrame:
+        """Return the reading at sampled clients' best round, which the test split itself decides."""
+        evaluated = self.evaluations(drawn=True)
+        best = evaluated.loc[evaluated.groupby("seed")["value"].idxmax()]
+        return self._with_divergence(best.set_index("seed"))
+
+    def within(self, *budgets: tuple[EpsilonSelector, float], metric: str = "accuracy") -> pd.DataFrame:
+        """Return the reading at the last evaluated round before any ε first exceeds its budget.
+
+        Without a budget that is the last one. A seed that can afford no round has NaN.
+        """
+        if not budgets:
+            return self.last(metric)
+        ends = [self._affordable_rounds(*budget).reindex(self.seeds) for budget in budgets]
+        last = pd.concat(ends, axis=1).min(axis="columns", skipna=False)
+        every = self.evaluations(metric)
+        read = every.loc[every["round"] <= every["seed"].map(last)].groupby("seed").last()
+        return self._with_divergence(read.astype(float).reindex(last.index), last)
+
+    def _affordable_rounds(self, selector: EpsilonSelector, budget: float) -> pd.Series:
+        """Return by seed the last round before ε first exceeds `budget`; a seed without any is left out."""
+        rows = self.ledger(selector)
+        fine = (rows["epsilon"] <= budget).groupby(rows["seed"]).cummin()
+        return rows.loc[fine, ["seed", "round"]].groupby("seed").last().loc[:, "round"]
+
+    def _with_divergence(self, read: pd.DataFrame, until: pd.Series | None = None) -> pd.DataFrame:
+        """Return rounds read, by seed, as a reading in which a seed that has diverged has no number.
+
+        Where a budget ended before that, by seed at round `until`, it is read as it was then.
+        """
+        read, ends = read.filter(READING), self.divergence_rounds()
+        if until is not None:
+            ends = ends.loc[ends <= until.reindex(ends.index)]
+        read = read.reindex(read.index.union(ends.index))
+        read.loc[ends.index, "round"], read.loc[ends.index, "value"] = ends, DIVERGED
+        return read
+
+    def divergence_rounds(self) -> pd.Series:
+        """Return by seed the round after which the weights were no longer finite, for those that diverged."""
+        ends = self.runs["diverged"].set_axis(self.runs["seed"]).sort_index()
+        return ends.loc[ends > 0]
+
+    # What the rounds cost, and what else is known of them.
+
+    def epsilon(self, selector: EpsilonSelector, rounds: pd.Series | None = None) -> pd.Series:
+        """Return by seed the ε of `selector` at the rounds given by seed, or at the last round."""
+        rows = self.ledger(selector)
+        if rounds is None:
+            return rows[["seed", "epsilon"]].groupby("seed").last().loc[:, "epsilon"]
+        at = rows.loc[rows["round"].to_numpy() == rounds.reindex(rows["seed"]).to_numpy()]
+        return at.set_index("seed").loc[:, "epsilon"].reindex(rounds.index)
+
+    def meaning(self, selector: EpsilonSelector, *columns: str) -> dict[str, Any]:
+        """Return for whom and against whom an ε holds, and other `columns`; of an empty ledger, nothing."""
+        return meaning_of(self.ledger(selector), *columns)
+
+    def status(self, selector: EpsilonSelector) -> str:
+        """Status of an ε; empty where the ledger has none."""
+        return str(self.meaning(selector).get("epsilon_status", ""))
+
+    def growth(self, selector: EpsilonSelector) -> pd.DataFrame:
+        """Return by how much ε exceeds its value after the first round: a row a round, a column a seed."""
+        seeds = self.ledger(selector).pivot(index="round", columns="seed", values="epsilon")
+        return seeds - seeds.iloc[:1].to_numpy()
+
+    def mean_of_rounds(self, column: str) -> pd.Series:
+        """Return by seed the mean over rounds of a column of the trace."""
+        return self.rounds.groupby("seed")[column].mean()
 
 
-def flatten(config: Mapping[str, Any], above: str = "") -> dict[str, str]:
-    """Return dotted path -> value, as text."""
-    texts = {}
-    for key, value in config.items():
-        path = f"{above}{key}"
-        texts |= (
-            flatten(value, f"{path}.") if isinstance(value, dict) else {path: json.dumps(value).strip('"')}
-        )
-    return texts
+def by_round(evaluated: pd.DataFrame) -> pd.DataFrame:
+    """Lay out evaluated values with a row a round and a column a seed."""
+    return evaluated.pivot(index="round", columns="seed", values="value")
 
 
-OF_RUN = {
-    "run": TraceColumn("str", "name in its paper"),
-    "seed": TraceColumn("int64", "of all that is random in it"),
-}
-# Column -> dtype and meaning of runs.parquet, in order: a row a run and seed.
-RUNS = OF_RUN | {
-    "preset": TraceColumn("str", "that it was planned by"),
-    "paper": TraceColumn("str", "folder of its declaration"),
-    "data": TraceColumn("str", "that it was trained on"),
-    "data_note": TraceColumn("str", "how these were made, where there is something to say"),
-    "substitute_for": TraceColumn("str", "the paper's data that they replace; empty: these are the paper's"),
-    "cut": TraceColumn("str", "what a preset leaves out of the paper's run; empty: nothing"),
-    "train_examples": TraceColumn("int64", "of all clients"),
-    "test_examples": TraceColumn("int64", "that accuracies are measured on"),
-    "repetition": TraceColumn("float64", "clients that hold an example, on average"),
-    "evaluated_on": TraceColumn("str", "which split that is"),
-    "majority": TraceColumn(
-        "float64", "share of the largest class there: what is no better has learned nothing"
-    ),
-    "rounds_wanted": TraceColumn("int64", "rounds that were asked for"),
-    "diverged": TraceColumn("int64", "the round after which weights were no longer finite; 0: never"),
-    "parameters": TraceColumn("int64", "numbers of the model that are trained"),
-    "hardware": TraceColumn("str", "that trained it"),
-    "engine": TraceColumn("str", "what the last bits depend on"),
-    "results_version": TraceColumn("int64", "see CHANGELOG.md"),
-    "code": TraceColumn("str", "version and revision"),
-    "libraries": TraceColumn("str", "JSON: version by name"),
-    "identity": TraceColumn("str", "hash of all that training depends on"),
-    "config": TraceColumn("str", "JSON of everything that training depends on"),
-}
-# Of rounds.parquet, a row a round, and of epsilons.parquet, a row for every ε of a round.
-ROUNDS = {name: column.dtype for name, column in (OF_RUN | COLUMNS).items()}
-EPSILONS = {name: column.dtype for name, column in OF_RUN.items()} | LEDGER
-SCHEMAS: dict[str, dict[str, str]] = {
-    "runs": {name: column.dtype for name, column in RUNS.items()},
-    "rounds": ROUNDS,
-    "epsilons": EPSILONS,
-}
-WIDTH = 4  # bytes of a float32
-# What older notes say of features, and what is true of them: how they are made was looked at on private data.
-NOTED = "no private data were used", "no other image of these data takes part"
-# As in the summary.
-OF_SUMMARY = ("run", "seed", "preset", "paper", "evaluated_on", "parameters", "results_version", "identity")
-
-
-def collect(
-    directories: Sequence[Path],
-    folder: Path,
-    cuts: Mapping[str, str] = MappingProxyType({}),
-    made_with: str = "",
-) -> Path:
-    """Write the runs in `directories` to the tables of `SCHEMAS` in `folder`; return it.
-
-    `cuts` says by run what a preset leaves out of the paper's; `made_with` marks the plan that the tables are
-    made for. Each file is written whole or not at all; a missing or bad run is BadInput.
-    """
-    runs, rounds, epsilons = [], [], []
-    for directory in count_each("collecting", directories, "run"):
-        run = RunDir(directory)
-        facts = summary_facts(directory / "summary.json", run.summary)
-        of_run = {name: facts[name] for name in OF_RUN}
-        trace, ledger = run_trace(run), run.ledger(LEDGER)
-        if missing := [name for name in TRACE if name not in trace]:
-            raise BadInput(
-                f"{directory}: found no column {missing[0]}, allowed: the columns that a run writes"
-            )
-        # Before anything else was sent, every upload was of numbers of four bytes.
-        missing_bytes, sent = np.isnan(trace["upload_bytes"]), WIDTH * facts["parameters"]
-        trace = trace.assign(upload_bytes=np.where(missing_bytes, sent, trace["upload_bytes"]), **of_run)
-        runs.append(facts | {"cut": cuts.get(facts["run"], "")})
-        rounds.append(trace)
-        epsilons.append(ledger.assign(**of_run))
-    columns = {name: np.concatenate([trace[name] for trace in rounds]) for name in ROUNDS}
-    tables = {"runs": pd.DataFrame(runs), "rounds": pd.DataFrame(columns), "epsilons": pd.concat(epsilons)}
-    for name, schema in SCHEMAS.items():
-        frame = tables[name].astype(schema)[list(schema)]
-        parquet.save_frame(frame, folder / f"{name}.parquet", made_with=made_with)
-    return folder
-
-
-def summary_facts(path: Path, summary: Mapping[str, Any]) -> dict[str, Any]:
-    """Facts of a run as a whole in its summary, by column of `RUNS`."""
-    try:
-        data, environment = summary["data"], summary["environment"]
-        return {
-            **{name: summary[name] for name in OF_SUMMARY},
-            "data": data["name"],
-            "data_note": (data.get("note") or "").replace(*NOTED),
-            "substitute_for": data.get("substitute_for") or "",
-            "train_examples": data["train"],
-            "test_examples": data["test"],
-            "repetition": data["repetition"],
-            "majority": data.get("majority", math.nan),
-            "rounds_wanted": summary["rounds_wanted"],
-            "diverged": summary.get("diverged") or 0,
-            "hardware": environment["hardware"],
-            "engine": environment["engine"],
-            "code": environment.get("code", ""),
-            "libraries": json.dumps(environment.get("libraries", {}), sort_keys=True),
-            "config": json.dumps(summary["config"], sort_keys=True),
-        }
-    except (KeyError, TypeError, AttributeError) as error:
-        raise BadInput(
-            f"{path}: found no summary of a run ({error!r}), allowed: what training writes"
-        ) from None
+def meaning_of(rows: pd.DataFrame, *columns: str) -> dict[str, Any]:
+    """Return for whom and against whom the ε in rows of a ledger holds; of no rows, nothing."""
+    if rows.empty:
+        return {}
+    first = rows.iloc[0]
+    failing = rows.loc[rows["violation"] != "", "violation"]  # of any row: a few rounds are enough
+    state = {"epsilon_status": status(first["kind"], *failing.iloc[:1])}
+    return {name: first[name] for name in (*MEANING, *columns) if name != "epsilon_status"} | state
 
 
 @dataclass(frozen=True)
@@ -160,37 +179,39 @@ class Results:
     rounds: pd.DataFrame
     epsilons: pd.DataFrame
     audited: Path
+    _each: dict[str, RunResults] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def run(self, name: str) -> RunResults:
+        """Return what there is of a run."""
+        if name not in self._each:
+            of_run = rows_of(self.runs, name), rows_of(self.rounds, name), partial(self._ledger, name)
+            self._each[name] = RunResults(name, *of_run, lambda: self._findings)
+        return self._each[name]
+
+    def has(self, run: str) -> bool:
+        """Return True where `run` was run."""
+        return not self.run(run).runs.empty
 
     def of(self, *names: str) -> Results:
         """Return the results of some runs; whoever reads one table of them asks `rows_of` that table."""
         runs, rounds, epsilons = (rows_of(table, *names) for table in (self.runs, self.rounds, self.epsilons))
         return Results(runs, rounds, epsilons, self.audited)
 
-    def has(self, run: str) -> bool:
-        """Return True where `run` was run."""
-        return bool((self.runs["run"] == run).any())
-
-    def fact(self, run: str, name: str) -> Any:
-        """Value of a column of the runs' table at the first seed of a run."""
-        return rows_of(self.runs, run)[name].iloc[0]
+    def _ledger(self, run: str, selector: EpsilonSelector) -> pd.DataFrame:
+        return self.epsilons.iloc[self._epsilon_rows.get((run, *selector.key), [])]
 
     @cached_property
-    def all_findings(self) -> dict[tuple[str, int], list[Finding]]:
-        """Findings of audits, by run and seed."""
-        return load_findings(self.audited)
-
-    @cached_property
-    def epsilon_rows(self) -> Mapping[tuple[str, ...], np.ndarray]:
-        """Places of the rows of an ε, in order of seed and round: by run, and by `SELECTOR_COLUMNS`."""
+    def _epsilon_rows(self) -> Mapping[tuple[str, ...], np.ndarray]:
+        """Positions of the rows of an ε, in order of seed and round: by run, and by `SELECTOR_COLUMNS`."""
         keys = ["run", *SELECTOR_COLUMNS]
         order = np.lexsort((self.epsilons["round"], self.epsilons["seed"]))
         groups: Any = self.epsilons[keys].iloc[order].groupby(keys, observed=True, sort=False).indices
-        return {key: order[places] for key, places in groups.items()}
+        return {key: order[positions] for key, positions in groups.items()}
 
-    def findings(self, run: str) -> dict[int, list[Finding]]:
-        """Return by seed what audits found about `run`, in their order."""
-        seeds = sorted(rows_of(self.runs, run)["seed"])
-        return {seed: self.all_findings.get((run, seed), []) for seed in seeds}
+    @cached_property
+    def _findings(self) -> dict[tuple[str, int], list[Finding]]:
+        """What audits found, by run and seed."""
+        return load_findings(self.audited)
 
 
 def rows_of(table: pd.DataFrame, *runs: str) -> pd.DataFrame:
@@ -224,3 +245,14 @@ def to_categories(tables: Mapping[str, pd.DataFrame], audited: Path) -> Results:
     }
     frames = {name: tables[name].astype(dtypes[name] | {"run": run}) for name in SCHEMAS}
     return Results(audited=audited, **frames)
+
+
+def flatten(config: Mapping[str, Any], above: str = "") -> dict[str, str]:
+    """Return dotted path -> value, as text."""
+    texts = {}
+    for key, value in config.items():
+        path = f"{above}{key}"
+        texts |= (
+            flatten(value, f"{path}.") if isinstance(value, dict) else {path: json.dumps(value).strip('"')}
+        )
+    return texts

@@ -158,12 +158,12 @@ def train(
                     "seconds": time.perf_counter() - started,
                     "peak_mib": peak_mib(device),
                 }
-                signal = warning()  # looked at once: what is stopped has been saved
-                if signal or state.round % speed.checkpoint_every == 0:
+                warned = warning()  # looked at once: what is stopped has been saved
+                if warned or state.round % speed.checkpoint_every == 0:
                     checkpoint.save_state(saved, identity, engine.name, state)
                 report(row)
-                if signal:
-                    raise Stopped(signal, f"{name} seed {seed}: {state.round} of {rounds} rounds are saved")
+                if warned:
+                    raise Stopped(warned, f"{name} seed {seed}: {state.round} of {rounds} rounds are saved")
 
         # 4. The four files, and a copy of them where a workflow may remove these.
         probes.record_canaries_of_the_model(run, state, task, streams)

@@ -15,13 +15,15 @@ from fedpriv.errors import BadInput, match_name
 from fedpriv.paper.epsilons import SELECTOR_COLUMNS
 from fedpriv.paper.paper import Paper, homes, load_paper, merge
 from fedpriv.paper.tables import full_title
-from fedpriv.report import claims as compare
-from fedpriv.report.claims import read_csv
+from fedpriv.report import compared as compare
+from fedpriv.report.compared import read_csv
+from fedpriv.report.lines import STATISTIC
 from fedpriv.report.metrics import METRICS, printed_number
-from fedpriv.report.notes import shared_settings
-from fedpriv.report.numbers import STATISTIC, Interval, interval, verdict_alone
+from fedpriv.report.numbers import Interval, interval
 from fedpriv.report.render import read_texts
 from fedpriv.report.results import flatten
+from fedpriv.report.settings import shared_settings
+from fedpriv.report.verdicts import verdict_alone
 from fedpriv.schemes import SCHEMES
 from fedpriv.store.rundir import RunDir
 from fedpriv.store.summary import STORED, SUMMARY, stored_files

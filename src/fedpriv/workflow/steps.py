@@ -144,7 +144,7 @@ def audit(plan: Plan, paper: str, *, results: Path = RESULTS) -> None:
 
 def collect(plan: Plan, paper: str, *, results: Path = RESULTS) -> None:
     """Put all runs of a paper in `results` into its tables; another run or δ than the plan's is BadInput."""
-    from fedpriv.report.results import collect
+    from fedpriv.report.collect import collect
 
     folder = paper_folder(plan, paper, results)
     if not (runs := planned_runs(plan, plan.keys(paper), results)):
@@ -251,7 +251,7 @@ def outcome(plan: Plan, *, results: Path = RESULTS) -> None:
         shown = [file for file in files if file.suffix not in (".parquet", ".json")]
         say("Built:", *(f"    {file}" for file in shown))
         return
-    from fedpriv.report.claims import accuracies_text
+    from fedpriv.report.compared import accuracies_text
     from fedpriv.report.page import plan_mark
 
     report = results / plan.preset.preset / "report.html"

@@ -10,9 +10,10 @@ from fedpriv import account
 from fedpriv.paper.claims import Claim
 from fedpriv.paper.tables import AccuracyTable
 from fedpriv.report import numbers
+from fedpriv.report.collect import collect
 from fedpriv.report.notes import VIOLATIONS
 from fedpriv.report.render import INDENT
-from fedpriv.report.results import collect, load_results
+from fedpriv.report.results import load_results
 from fedpriv.report.tables import TABLE_KINDS
 
 

@@ -6,8 +6,9 @@ import pytest
 from fedpriv.audit.finding import Finding
 from fedpriv.audit.finished import FINDING_COLUMNS
 from fedpriv.paper.tables import AuditsTable
-from fedpriv.report.results import SCHEMAS, to_categories
-from fedpriv.report.tables.epsilons import Refuted, audits_table
+from fedpriv.report.collect import SCHEMAS
+from fedpriv.report.results import to_categories
+from fedpriv.report.tables.audits import Refuted, audits_table
 from fedpriv.store import parquet
 
 ABOUT = "client (bayesian product remove_sum)"

@@ -6,7 +6,8 @@ from support.made_runs import write_run
 
 from fedpriv.paper.tables import RunsTable
 from fedpriv.report import numbers, render
-from fedpriv.report.results import collect, load_results
+from fedpriv.report.collect import collect
+from fedpriv.report.results import load_results
 from fedpriv.report.tables.runs import runs_table
 
 RANKING = {

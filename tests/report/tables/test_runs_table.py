@@ -14,8 +14,9 @@ from fedpriv.paper.figures import DrawnRun
 from fedpriv.paper.paper import load_paper
 from fedpriv.paper.tables import RunsTable
 from fedpriv.report import numbers, render
+from fedpriv.report.collect import collect
 from fedpriv.report.figures.rounds import quantity_by_seed
-from fedpriv.report.results import Results, collect, load_results
+from fedpriv.report.results import Results, load_results
 from fedpriv.report.tables.runs import runs_table
 
 GAMMAS = {"half": 0.5, "fifth": 0.2, "tenth": 0.1}

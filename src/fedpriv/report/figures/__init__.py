@@ -1,7 +1,7 @@
 """Figures from collected runs, in one house style; to add a kind, write its file and its line here."""
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from io import BytesIO
 from pathlib import Path
@@ -11,6 +11,7 @@ from matplotlib import style
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.legend import Legend
+from matplotlib.lines import Line2D
 from matplotlib.text import Text
 
 from fedpriv.account.statement import legend
@@ -76,53 +77,86 @@ def draw_figure(results: Results, declared: FigureSpec, width: float = 0.0) -> F
     parts = declared.parts()
     parts = [part for part in parts if any(results.has(curve.run) for curve in part.curves)] or parts[:1]
     figure = Figure()
-    against_rounds = isinstance(declared, RoundsFigure)
-    shared = not against_rounds or declared.quantity not in rounds.PERCENT
-    across = max(1, min(len(parts), int(width / PANEL))) if 0 < width < PAGE else len(parts)
-    rows = -(-len(parts) // across)
-    row = figure.subplots(rows, across, sharey=shared, squeeze=False).ravel()
-    for axes in row[len(parts) :]:
-        axes.remove()
-    row, high = row[: len(parts)], HEIGHT if rows == 1 else rows * LOW
-    titles: dict[Axes, Text] = {}
-    labels: dict[Axes, Iterable[Label]] = {}
-    for axes, part in zip(row, parts, strict=True):
-        title = part.title
-        if against_rounds:
-            title = ", ".join(filter(None, (title, rounds.delta_text(results, part))))
-        titles[axes] = axes.set_title(escape_figure(title))
-        labels[axes] = FIGURE_KINDS[declared.kind](axes, results, declared, part) or ()
+    shared = not isinstance(declared, RoundsFigure) or declared.quantity not in rounds.PERCENT
+    row = add_panels(figure, len(parts), shared, width)
+    labels = dict(zip(row, map(partial(draw_panel, results, declared), row, parts), strict=True))
+    for axes in row:
         if shared:
             axes.label_outer()
-        elif axes not in row[::across]:
+        elif not rows_and_column(axes)[1]:
             axes.set_ylabel("")
-        if not axes.has_data():
-            why = "not in the ledger" if any(results.has(curve.run) for curve in part.curves) else "not run"
-            axes.text(0.5, 0.5, why, transform=axes.transAxes, ha="center", va="center", color=GREY)
-            axes.set_xticks([])
     if not any(axes.has_data() for axes in row):
         row[0].set_yticks([])  # of no quantity
-
-    # Curves are named at the end of the last panel where it has all of them, else in a legend below.
-    entries = legend_entries(row)
-    roomy = rows == 1 and (not width or width >= PAGE)
-    alone = roomy and set(legend_entries(row[-1:])) >= {*entries} and against_rounds
-    ends = looks.label_ends(row[-1], rounds.MARKS) if alone else {}
-    entries = {name: entries[name] for name in rounds.MARKS if name in entries} if alone else entries
-    figure.set_size_inches(width or (PAGE if alone or len(parts) > 1 else COLUMN), high)
-    below = add_legend(figure, entries).get_window_extent().height if entries else 0.0
-    figure.set_figheight(high + below / figure.dpi)
-
-    # From here on every length is known; what is wider than its place makes the figure higher.
-    figure.draw_without_rendering()
-    if lacking := looks.wrap(titles) + looks.spread_labels(row[-1], ends):
-        figure.set_figheight(figure.get_figheight() + rows * lacking / figure.dpi)
-        figure.draw_without_rendering()
-        looks.spread_labels(row[-1], ends)
-    for axes, some in labels.items():
-        looks.place_labels(axes, some)
+    ends = name_curves(figure, row, isinstance(declared, RoundsFigure), width)
+    settle(figure, row, ends)
+    for axes, of_panel in labels.items():
+        looks.place_labels(axes, of_panel)
     figure.draw_without_rendering()  # what was placed may move a panel a little
     return figure
+
+
+def add_panels(figure: Figure, count: int, shared: bool, width: float) -> Sequence[Axes]:
+    """Return as many panels: in a row, and in several rows in a figure that is too narrow for that."""
+    across = max(1, min(count, int(width / PANEL))) if 0 < width < PAGE else count
+    every = figure.subplots(-(-count // across), across, sharey=shared, squeeze=False).ravel()
+    for axes in every[count:]:
+        axes.remove()
+    return list(every[:count])
+
+
+def rows_and_column(axes: Axes) -> tuple[int, bool]:
+    """Return how many rows of panels a figure has, and whether this panel is the first of its row."""
+    place = axes.get_subplotspec()
+    assert place is not None
+    return place.get_gridspec().nrows, place.is_first_col()
+
+
+def draw_panel(results: Results, declared: FigureSpec, axes: Axes, part: AxesPair) -> Iterable[Label]:
+    """Draw a panel with its title; return what is to be written into it when it has its size."""
+    title = part.title
+    if isinstance(declared, RoundsFigure):
+        title = ", ".join(filter(None, (title, rounds.delta_text(results, part))))
+    axes.set_title(escape_figure(title))
+    labels = FIGURE_KINDS[declared.kind](axes, results, declared, part) or ()
+    if not axes.has_data():
+        why = "not in the ledger" if any(results.has(curve.run) for curve in part.curves) else "not run"
+        axes.text(0.5, 0.5, why, transform=axes.transAxes, ha="center", va="center", color=GREY)
+        axes.set_xticks([])
+    return labels
+
+
+def name_curves(
+    figure: Figure, row: Sequence[Axes], against_rounds: bool, width: float
+) -> dict[Line2D, Legend]:
+    """Size the figure, and name its curves at the end of the last panel if that has all of them.
+
+    Else, and in a figure narrower than a page, they are in a legend below. Return the names at the ends,
+    which have no place yet.
+    """
+    rows, _ = rows_and_column(row[0])
+    high, wide = HEIGHT if rows == 1 else rows * LOW, not width or width >= PAGE
+    entries = legend_entries(row)
+    alone = set(legend_entries(row[-1:])) >= {*entries} and against_rounds and wide
+    ends = looks.label_ends(row[-1], rounds.MARKS) if alone else {}
+    entries = {name: entries[name] for name in rounds.MARKS if name in entries} if alone else entries
+    figure.set_size_inches(width or (PAGE if alone or len(row) > 1 else COLUMN), high)
+    below = add_legend(figure, entries).get_window_extent().height if entries else 0.0
+    figure.set_figheight(high + below / figure.dpi)
+    return ends
+
+
+def settle(figure: Figure, row: Sequence[Axes], ends: Mapping[Line2D, Legend]) -> None:
+    """Give titles and names at the ends of curves their place; what has none makes the figure higher.
+
+    From here on every length is known.
+    """
+    figure.draw_without_rendering()
+    lacking = looks.wrap({axes: axes.title for axes in row}) + looks.spread_labels(row[-1], ends)
+    if lacking:
+        lacking *= rows_and_column(row[0])[0]
+        figure.set_figheight(figure.get_figheight() + lacking / figure.dpi)
+        figure.draw_without_rendering()
+        looks.spread_labels(row[-1], ends)
 
 
 def legend_entries(row: Iterable[Axes]) -> dict[str, Any]:

@@ -170,10 +170,23 @@ def spread_labels(axes: Axes, labels: Mapping[Line2D, Legend]) -> float:
     """Put labels to the ends of their curves, without overlap; return how many pixels are lacking."""
     ends = [axes.transData.transform(line.get_path().vertices)[-1, 1] - axes.bbox.y0 for line in labels]
     sizes = [label.get_window_extent().height for label in labels.values()]
-    middles = separate(np.nan_to_num(ends), sizes, axes.bbox.height)  # a run may have ended in no number
+    there = as_declared(np.nan_to_num(ends), sizes)  # a run may have ended in no number
+    middles = separate(there, sizes, axes.bbox.height)
     for label, middle in zip(labels.values(), middles, strict=True):
         label.set_bbox_to_anchor((1, middle / axes.bbox.height), axes.transAxes)
     return max(0.0, sum(sizes) - axes.bbox.height)
+
+
+def as_declared(ends: np.ndarray, sizes: Sequence[float]) -> np.ndarray:
+    """Return the ends of curves, exchanged where labels could not tell them apart: the first is the highest.
+
+    That is where each is nearer to the next than half a label.
+    """
+    exchanged, order = ends.copy(), np.argsort(ends, kind="stable")
+    nearer = np.diff(ends[order]) >= np.array(sizes)[order][1:] / 2
+    for group in np.split(order, np.flatnonzero(nearer) + 1):
+        exchanged[np.sort(group)] = np.sort(ends[group])[::-1]
+    return exchanged
 
 
 def separate(middles: Sequence[float] | np.ndarray, sizes: Sequence[float], top: float) -> np.ndarray:

@@ -9,9 +9,8 @@ import pandas as pd
 from fedpriv.paper.figures import AxesPair, DrawnRun, FigureSpec
 from fedpriv.paper.tables import full_title
 from fedpriv.report.notes import accountings, footnotes, meaning_text, preset_notes
-from fedpriv.report.reading import ledger_rows, meaning
 from fedpriv.report.render import escape_markdown
-from fedpriv.report.results import Results
+from fedpriv.report.results import Results, meaning_of
 
 
 def content(results: Results, declared: FigureSpec, caption: str) -> dict[str, Any]:
@@ -24,27 +23,39 @@ def content(results: Results, declared: FigureSpec, caption: str) -> dict[str, A
     parts, used = declared.parts(), results.of(*declared.runs())
     curves = [curve for part in parts for curve in part.read]
     drawn = pd.concat([curve_rows(results, curve) for curve in curves])
-    # The panels, and the lines in the others, that could not be drawn.
-    missing, uncounted = [], []
-    for part in parts:
-        before = f"{part.title}: " if part.title else ""
-        absent = [curve for curve in part.curves if not results.has(curve.run)]
-        nothing = part.title and len(absent) == len(part.curves)
-        missing += [part.title] if nothing else [f"{before}{curve.label}" for curve in absent]
-        for curve in part.curves:
-            if curve.selector and curve not in absent and curve_rows(results, curve).empty:
-                uncounted.append(f"{before}{curve.label} ({curve.selector})")
-    # What every ε that is drawn means, and what the runs rest on.
+    # What every ε that is drawn means, what the runs rest on, and what could not be drawn.
     notes = [
         *meanings(results, parts),
         *accountings(curve.selector for curve in curves if curve.selector),
         *footnotes(replace(used, epsilons=drawn), intervals="±" in caption),  # a band is none
-        *preset_notes(used.runs, missing),
+        *preset_notes(used.runs, [name for part in parts for name in missing(results, part)]),
     ]
-    if uncounted:
-        notes.append(f"Not in the ledger: {'; '.join(uncounted)}.")
+    if names := [name for part in parts for name in uncounted(results, part)]:
+        notes.append(f"Not in the ledger: {'; '.join(names)}.")
     texts = {"title": full_title(declared), "place": declared.place, "caption": caption, "alt": alt}
     return texts | {"notes": notes}
+
+
+def missing(results: Results, part: AxesPair) -> list[str]:
+    """Return what was not run: the panel, or those of its lines."""
+    absent = [curve for curve in part.curves if not results.has(curve.run)]
+    if part.title and len(absent) == len(part.curves):
+        return [part.title]
+    return [f"{before(part)}{curve.label}" for curve in absent]
+
+
+def uncounted(results: Results, part: AxesPair) -> list[str]:
+    """Return the lines of an ε that the ledger of their run has not."""
+    return [
+        f"{before(part)}{curve.label} ({curve.selector})"
+        for curve in part.curves
+        if curve.selector and results.has(curve.run) and curve_rows(results, curve).empty
+    ]
+
+
+def before(part: AxesPair) -> str:
+    """Return what stands before the label of a line, if the panel has a title."""
+    return f"{part.title}: " if part.title else ""
 
 
 def figure_markdown(content: Mapping[str, Any], name: str) -> str:
@@ -58,7 +69,7 @@ def figure_markdown(content: Mapping[str, Any], name: str) -> str:
 
 def curve_rows(results: Results, curve: DrawnRun) -> pd.DataFrame:
     """Return the rows that hold the ε of a curve, if it is of one."""
-    return ledger_rows(results, curve.run, curve.selector) if curve.selector else results.epsilons.iloc[:0]
+    return results.run(curve.run).ledger(curve.selector) if curve.selector else results.epsilons.iloc[:0]
 
 
 def meanings(results: Results, parts: Iterable[AxesPair]) -> list[str]:
@@ -67,7 +78,7 @@ def meanings(results: Results, parts: Iterable[AxesPair]) -> list[str]:
     for part in parts:
         labels: dict[str, list[str]] = {}
         for curve in part.read:
-            if means := meaning(curve_rows(results, curve), "delta"):
+            if means := meaning_of(curve_rows(results, curve), "delta"):
                 own_words = curve.counted.accountant in curve.label.split()
                 label = curve.label if own_words else f"{curve.label} ({curve.selector})"
                 labels.setdefault(meaning_text(means), []).append(label)

@@ -13,18 +13,10 @@ from fedpriv.paper.figures import AxesPair, DrawnRun, RoundsFigure
 from fedpriv.report.figures.looks import GREY, Label, color_of, of_curves
 from fedpriv.report.metrics import METRICS
 from fedpriv.report.notes import LEVELS
-from fedpriv.report.numbers import delta, instability
-from fedpriv.report.reading import (
-    by_round,
-    evaluations,
-    growth,
-    ledger_rows,
-    meaning,
-    reading_within,
-    status_of,
-)
+from fedpriv.report.numbers import delta
 from fedpriv.report.render import escape_figure
-from fedpriv.report.results import Results
+from fedpriv.report.results import Results, by_round
+from fedpriv.report.stability import instability
 
 PERCENT = ("accuracy", "drawn_accuracy")
 LOGARITHMIC = ("epsilon", "growth")
@@ -44,38 +36,40 @@ def draw_rounds(axes: Axes, results: Results, declared: RoundsFigure, part: Axes
             label = curve.label
             if declared.quantity == "epsilon":
                 # What the ε are, without the assumption that fails.
-                what = (status_of(results, curve.run, curve.counted) or GUARANTEE).partition(":")[0]
-                label += f" ({what})" * (what != GUARANTEE)
+                status = results.run(curve.run).status(curve.counted).partition(":")[0] or GUARANTEE
+                if status != GUARANTEE:
+                    label += f" ({status})"
                 if len(declared.lines) == 1:
-                    look |= {"linestyle": "-" if what == GUARANTEE else "--"}
+                    look |= {"linestyle": "-" if status == GUARANTEE else "--"}
             band(axes, seeds, **look, label=escape_figure(label), markevery=(start, every))
             ends.append(float(seeds.iloc[-1].mean()))
     if not axes.has_data():
         return []
-    # The vertical axis has the name of the quantity; of an ε with the unit that it protects.
-    meant = [
-        meaning(ledger_rows(results, curve.run, curve.counted)) for curve in part.curves if curve.selector
-    ]
-    units = sorted({str(means["unit"]) for means in meant if means})
-    unit = " and ".join(LEVELS.get(unit, unit) for unit in units).capitalize()
-    name = METRICS["accuracy" if declared.quantity in PERCENT else declared.quantity].axis
-    axes.set(xlabel="Round", ylabel=name.format(unit=unit).strip(), xlim=(0, 1.02 * axes.dataLim.xmax))
-    axes.xaxis.set_major_locator(MaxNLocator(5, integer=True, steps=(1, 2, 5, 10)))
+    name_axes(axes, results, declared, part)
     if declared.quantity in PERCENT:
         return marks(axes, results, part, ends)
     if declared.quantity in LOGARITHMIC:
         logarithmic(axes)
-    sign = "ε = " if declared.quantity in LOGARITHMIC else ""
+        return [budget_line(axes, results, curve, epsilon) for curve, epsilon in part.budgets]
     factor = METRICS[declared.quantity].factor
     printed = {label: factor * value for label, value in part.published.items()}
-    return [line_across(axes, f"{label}, {sign}{value:g}", value) for label, value in printed.items()]
+    return [line_across(axes, f"{label}, {value:g}", value) for label, value in printed.items()]
+
+
+def name_axes(axes: Axes, results: Results, declared: RoundsFigure, part: AxesPair) -> None:
+    """Let the vertical axis have the name of the quantity; of an ε with the unit that it protects."""
+    selected = [(results.run(curve.run), curve.counted) for curve in part.curves if curve.selector]
+    meanings = [meaning for run, selector in selected if (meaning := run.meaning(selector))]
+    units = sorted({str(meaning["unit"]) for meaning in meanings})
+    unit = " and ".join(LEVELS.get(unit, unit) for unit in units).capitalize()
+    name = METRICS["accuracy" if declared.quantity in PERCENT else declared.quantity].axis
+    axes.set(xlabel="Round", ylabel=name.format(unit=unit).strip(), xlim=(0, 1.02 * axes.dataLim.xmax))
+    axes.xaxis.set_major_locator(MaxNLocator(5, integer=True, steps=(1, 2, 5, 10)))
 
 
 def delta_text(results: Results, part: AxesPair) -> str:
     """Return the δ of the ε that a panel draws, if they have one."""
-    each = [
-        ledger_rows(results, curve.run, curve.selector)["delta"] for curve in part.curves if curve.selector
-    ]
+    each = [results.run(curve.run).ledger(curve.selector)["delta"] for curve in part.curves if curve.selector]
     deltas = set().union(*each)
     return f"δ = {delta(deltas.pop())}" if len(deltas) == 1 else ""
 
@@ -96,18 +90,19 @@ def marks(axes: Axes, results: Results, part: AxesPair, ends: Sequence[float]) -
     What is read off and what is published of the same has its colour. The axis begins below the least of all.
     """
     last = axes.dataLim.xmax
-    places = dict.fromkeys(part.published, last)
+    rounds = dict.fromkeys(part.published, last)
     labels: list[Label] = []
     read_off: list[float] = []
     dot: dict[str, Any] = {"marker": "o", "linestyle": "none"}
     for curve, epsilon in part.budgets:
-        read = reading_within(results, curve.run, (curve.counted, epsilon))
+        run = results.run(curve.run)
+        read = run.within((curve.counted, epsilon))
         if read.empty or not np.isfinite(read.to_numpy(dtype=float)).all():
             continue
         at, height = float(read["round"].mean()), 100 * float(read["value"].mean())
-        spent_at_most = mark_epsilon(f"{epsilon:g}", status_of(results, curve.run, curve.counted))
-        text, places[curve.label] = escape_figure(f"{curve.label}, ε = {spent_at_most}"), at
-        if instability(results, curve.run, read):  # an axis that shows it would show nothing else
+        spent_at_most = mark_epsilon(f"{epsilon:g}", run.status(curve.counted))
+        text, rounds[curve.label] = escape_figure(f"{curve.label}, ε = {spent_at_most}"), at
+        if instability(run, read):  # an axis that shows it would show nothing else
             text, height = f"{text}:\nunstable", 100 * part.published.get(curve.label, 0.0)
         else:
             axes.plot(at, height, **dot, color=color_of(curve.label), markersize=4, zorder=5)
@@ -115,17 +110,23 @@ def marks(axes: Axes, results: Results, part: AxesPair, ends: Sequence[float]) -
         labels.append(Label(text, at, height, color_of(curve.label)))
     for name, value in part.published.items():
         ring = dot | {"markersize": 5.5, "mfc": "none", "mec": color_of(name), "mew": 0.9}
-        axes.plot(places[name], 100 * value, **ring, zorder=6, clip_on=False)
+        axes.plot(rounds[name], 100 * value, **ring, zorder=6, clip_on=False)
     for label, fill, there in zip(MARKS, ("black", "none"), (read_off, part.published), strict=True):
         if there:
             axes.plot([], [], **dot, mec="black", mfc=fill, label=label)
     seen = [*ends, *read_off, *(100 * value for value in part.published.values())]
     first = next(curve.run for curve in part.curves if results.has(curve.run))
-    if (largest := 100 * results.fact(first, "majority")) > max(ends) / 3:
+    if (largest := 100 * results.run(first).fact("majority")) > max(ends) / 3:
         labels.append(line_across(axes, "largest class", largest))
         seen.append(largest)
     zoom(axes, seen)
     return labels
+
+
+def budget_line(axes: Axes, results: Results, curve: DrawnRun, epsilon: float) -> Label:
+    """Draw the budget of an ε across the axes; return what is written along it."""
+    status = results.run(curve.run).status(curve.counted)
+    return line_across(axes, f"{curve.label}, ε = {mark_epsilon(f'{epsilon:g}', status)}", epsilon)
 
 
 def line_across(axes: Axes, text: str, value: float) -> Label:
@@ -135,20 +136,15 @@ def line_across(axes: Axes, text: str, value: float) -> Label:
 
 
 def quantity_by_seed(results: Results, curve: DrawnRun, quantity: str) -> pd.DataFrame:
-    """Return a quantity, accuracies and shares in percent: a row a round, a column a seed."""
+    """Return a quantity as its axis has it, fractions in percent: a row a round, a column a seed."""
     if not results.has(curve.run):
         return pd.DataFrame()
-    if quantity not in (*PERCENT, *LOGARITHMIC):
-        return METRICS[quantity].factor * by_round(evaluations(results, curve.run, quantity))
-    if curve.selector is None:
-        return 100 * by_round(evaluations(results, curve.run, drawn=quantity == "drawn_accuracy"))
-    if quantity == "growth":
-        # On a logarithmic axis there is no place for what did not grow yet.
-        grown = growth(results, curve.run, curve.selector).iloc[1:]
-        return grown.where(grown > 0).dropna(how="all")
-    return ledger_rows(results, curve.run, curve.selector).pivot(
-        index="round", columns="seed", values="epsilon"
-    )
+    run = results.run(curve.run)
+    if quantity == "drawn_accuracy":
+        return 100 * by_round(run.evaluations(drawn=True))
+    metric = METRICS[quantity]
+    assert metric.by_round is not None  # of every quantity that a figure may be declared of
+    return metric.factor * metric.by_round(run, curve.selector)
 
 
 def band(axes: Axes, seeds: pd.DataFrame, **style: Any) -> None:
@@ -193,11 +189,13 @@ def legend_text(declared: RoundsFigure) -> str:
         sentences.append("ε₁, what the first round cost, is subtracted from ε; the first round is left out.")
     if declared.quantity == "epsilon" and len(declared.lines) == 1:
         sentences.append("Solid: a guarantee; dashed: none.")
-    if declared.budgets:
+    if declared.budgets and declared.quantity in PERCENT:
         sentences.append("Dots: the last evaluated round within the ε at the dot, which the table reads off.")
     if any(panel.published for panel in declared.panels.values()):
         rings = "Open circles: published, in the colour of what they are compared with."
-        sentences.append(rings if declared.quantity in PERCENT else "Grey, dashed: the budget.")
+        sentences.append(rings if declared.quantity in PERCENT else "Grey, dashed: published.")
+    if declared.budgets and declared.quantity in LOGARITHMIC:
+        sentences.append("Grey, dashed: the budget.")
     if declared.quantity in PERCENT:
         own = "Every panel has an axis of its own, which" if len(declared.panels) > 1 else "The axis"
         sentences.append(f"{own} need not begin at 0. Grey, dashed: the share of the largest class.")

@@ -21,13 +21,12 @@ from fedpriv.paper.figures import FigureSpec
 from fedpriv.paper.paper import Paper
 from fedpriv.paper.tables import TableSpec, accuracy_tables, full_title, main_of_places
 from fedpriv.progress import visible
-from fedpriv.report import claims as compare
-from fedpriv.report.claims import OUTCOMES, SOUNDNESS, UNSOUND
+from fedpriv.report import compared as compare
 from fedpriv.report.figures import plain_style, published
 from fedpriv.report.notes import data_names, minutes, substitutes, unique
-from fedpriv.report.numbers import STANDING
 from fedpriv.report.render import fragment, read_table, read_texts
 from fedpriv.report.results import load_results
+from fedpriv.report.verdicts import OUTCOMES, SOUNDNESS, STANDING, UNSOUND
 from fedpriv.store.files import writing
 from fedpriv.store.summary import glance_at, is_uncommitted
 
@@ -48,47 +47,62 @@ def write_report(plan: Plan, out: Path, stored: Path | None = None, mark: str = 
     if stored and plan.preset.substitutes and (cells := compared_cells(plan.papers, stored)):
         full = {"picture": picture(cells), "folder": stored.as_posix()}
         full["summary"] = counted(plan.papers, stored)
-    collected = max((out.parent / name / "runs.parquet").stat().st_mtime for name in papers)
-    page = jinja2.Environment(
+    text = template().render(
+        declared=plan.preset,
+        mark=mark,
+        papers=papers,
+        full=full,
+        headings=compare.PUBLISHED_COLUMNS,
+        **first_screen(plan, papers, out.parent),
+        **colophon(plan, papers.values(), out.parent),
+    )
+    with writing(out) as path:
+        path.write_text(text, encoding="utf-8")
+    return out
+
+
+def template() -> jinja2.Template:
+    """Return the template of the page: a text is visible, and a name that is not there is an error."""
+    environment = jinja2.Environment(
         loader=jinja2.PackageLoader("fedpriv.report", "page"),
         autoescape=True,
         finalize=lambda value: visible(value) if type(value) is str else value,  # what is HTML has its own
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-    ).get_template("page.html.j2")
-    text = page.render(
-        declared=plan.preset,
-        mark=mark,
-        papers=papers,
-        summary=counted(plan.papers, out.parent),
-        trained=trained_words(papers, out.parent),
-        picture=picture(compared_cells(plan.papers, out.parent)),
-        full=full,
-        patches={
+    )
+    return environment.get_template("page.html.j2")
+
+
+def first_screen(plan: Plan, papers: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """Return what came out, of all papers: the counts, the picture, and what verdicts mean that are there."""
+    came = {outcome for paper in papers.values() for outcome, count in paper["counts"].items() if count}
+    return {
+        "summary": counted(plan.papers, folder),
+        "trained": trained_words(papers, folder),
+        "picture": picture(compared_cells(plan.papers, folder)),
+        "outcomes": {outcome: meaning for outcome, meaning in OUTCOMES.items() if outcome in came},
+        "soundness": SOUNDNESS if any(paper["unsound"] for paper in papers.values()) else {},
+        "standing": STANDING,
+    }
+
+
+def colophon(plan: Plan, papers: Iterable[Mapping[str, Any]], folder: Path) -> dict[str, Any]:
+    """Return what the results rest on: the preset's changes, data, machines, code, and when."""
+    sections = list(papers)
+    collected = max((folder / name / "runs.parquet").stat().st_mtime for name in plan.papers)
+    machines = (", ".join(machine) for paper in sections for machine in paper["machines"])
+    return {
+        "patches": {
             glob: yaml.safe_dump(patch, default_flow_style=True, width=float("inf"), sort_keys=False).strip()
             for glob, patch in plan.preset.patches.items()
         },
-        collected=datetime.fromtimestamp(collected, UTC).date().isoformat(),
-        minutes=minutes(sum(paper["seconds"] for paper in papers.values())),
-        machines=dict.fromkeys(
-            ", ".join(machine) for paper in papers.values() for machine in paper["machines"]
-        ),
-        code=code_words([version for paper in papers.values() for version in paper["code"]]),
-        data=dict.fromkeys(paper["data"] for paper in papers.values()),
-        # Of all that a claim can come to what some claim has come to.
-        outcomes={
-            outcome: meaning
-            for outcome, meaning in OUTCOMES.items()
-            if any(paper["counts"][outcome] for paper in papers.values())
-        },
-        soundness=SOUNDNESS if any(paper["unsound"] for paper in papers.values()) else {},
-        standing=STANDING,
-        headings=compare.PUBLISHED_COLUMNS,
-    )
-    with writing(out) as path:
-        path.write_text(text, encoding="utf-8")
-    return out
+        "collected": datetime.fromtimestamp(collected, UTC).date().isoformat(),
+        "minutes": minutes(sum(paper["seconds"] for paper in sections)),
+        "machines": dict.fromkeys(machines),
+        "code": code_words([version for paper in sections for version in paper["code"]]),
+        "data": dict.fromkeys(paper["data"] for paper in sections),
+    }
 
 
 def plan_mark(report: Path) -> str:

@@ -9,7 +9,8 @@ from fedpriv.report import render
 from fedpriv.report.claims import caption
 from fedpriv.report.results import Results
 from fedpriv.report.tables.accuracy import accuracy_table
-from fedpriv.report.tables.epsilons import audits_table, epsilons_table
+from fedpriv.report.tables.audits import audits_table
+from fedpriv.report.tables.epsilons import epsilons_table
 from fedpriv.report.tables.runs import runs_table
 
 TABLE_KINDS: dict[str, Callable[[Results, Any, str], render.PrintedTable]] = {

@@ -1,100 +1,20 @@
-"""Tables of ε: what every accountant counts of runs, and the lower bounds that audits put under it."""
+"""The table of every ε of the cells of a table of accuracies: a line for each accountant."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
-import numpy as np
-
-from fedpriv.account.statement import attacker_accuracy, kind_of, mark_epsilon
-from fedpriv.audit.finding import THREATS, Finding, broken_guarantees
+from fedpriv.account.statement import attacker_accuracy, mark_epsilon
 from fedpriv.paper.epsilons import SELECTOR_COLUMNS, EpsilonSelector
-from fedpriv.paper.tables import AuditsTable, EpsilonsTable, LabelledRun
+from fedpriv.paper.tables import EpsilonsTable
 from fedpriv.report import numbers
+from fedpriv.report.lines import STATISTIC, Line
+from fedpriv.report.metrics import METRICS, epsilon_text
 from fedpriv.report.notes import LEVELS, RELATIONS, accountings, printed_table
-from fedpriv.report.numbers import STATISTIC, Number, selector_words
-from fedpriv.report.reading import MEANING, epsilon_at, ledger_rows, meaning
 from fedpriv.report.render import PrintedTable
-from fedpriv.report.results import Results, rows_of
-from fedpriv.report.tables.accuracy import ReadCell, read_cells, reading_notes
-
-ABOUT = ("audit", "about", "kind", "epsilon_status", "delta", "confidence", "verdict", "cost")
-AUDIT_COLUMNS = ["table", "row", "run", "column", "quantity", *STATISTIC, *ABOUT]
-HOW = (
-    "Lower bound: after the last round. No smaller ε holds, at the confidence, or by arithmetic for known "
-    "neighbours. Of several seeds means, and in how many the stated ε is refuted. An estimate that is "
-    "refuted is too small for the client in question; a guarantee would be an error of this suite."
-)
-
-Seeds = Sequence[Finding]  # of one audit about one ε
-
-
-class Refuted(RuntimeError):
-    """A guarantee that an audit refutes: an error of whoever stated it, so that nothing is printed."""
-
-
-def audits_table(results: Results, declared: AuditsTable, name: str) -> PrintedTable:
-    """Return a line for every run and ε that is audited; a refuted guarantee is the error that names it."""
-    display, lines, audits = [], list[Number](), set[str]()
-    for line in (line for line in declared.lines if results.has(line.run)):
-        # What was found about every ε of a run, over seeds.
-        alike: dict[tuple[str, str], list[Finding]] = {}
-        for seed, several in results.findings(line.run).items():
-            if wrong := broken_guarantees(several):
-                raise Refuted(f"{line.run} seed {seed}: refuted: {wrong[0]}")
-            for finding in several:
-                alike.setdefault((finding.audit, finding.about), []).append(finding)
-        for (audit, about), seeds in alike.items():
-            audits.add(audit)
-            display.append(shown_line(line, seeds))
-            known = seeds[0]._asdict() | {"kind": kind_of(seeds[0].kind), "epsilon_status": seeds[0].kind}
-            known |= {"verdict": audit_verdict(seeds)}
-            meant = {name: known[name] for name in ABOUT}
-            key = {"row": line.label, "run": line.run, "column": f"{audit_title(audit)}: {about}"}
-            for quantity in ("epsilon", "lower_bound"):
-                sample = [getattr(finding, quantity) for finding in seeds]
-                lines.append({**key, **meant, "quantity": quantity, "sample": sample})
-    return printed_table(
-        results,
-        declared,
-        name,
-        columns=AUDIT_COLUMNS,
-        lines=lines,
-        display=display or [{"Run": f"nothing to audit was run: {', '.join(declared.runs())}"}],
-        notes=[HOW],
-        details=[f"{audit_title(audit)}: {threat}" for audit, threat in THREATS.items() if audit in audits],
-    )
-
-
-def shown_line(line: LabelledRun, seeds: Seeds) -> dict[str, str]:
-    """Return the cells of one line."""
-    first = seeds[0]
-    whose = first.about.replace("instance (", "example (").replace("(label)", "(nominal ε)")
-    lower = float(np.mean([finding.lower_bound for finding in seeds]))
-    return {
-        "Run": line.label,
-        "Stated whose ε": whose,
-        "Stated kind": first.kind,
-        "Stated ε": numbers.epsilon_of_seeds([finding.epsilon for finding in seeds], first.kind),
-        "Stated δ": numbers.delta(first.delta),
-        "Audit name": audit_title(first.audit),
-        # Rounded down.
-        "Audit lower bound": numbers.size([np.floor(100 * lower) / 100 if lower >= 0.1 else lower]),
-        "Audit confidence": first.sure,
-        "Audit verdict": audit_verdict(seeds),
-        "Audit cost": first.cost,
-    }
-
-
-def audit_verdict(seeds: Seeds) -> str:
-    """Verdict on the stated ε, and in how many seeds where they do not agree."""
-    refuted = sum(finding.refuted for finding in seeds)
-    several = f" ({refuted} of {len(seeds)} seeds)" if 0 < refuted < len(seeds) else ""
-    return ("refuted" if refuted else "not refuted") + several
-
-
-def audit_title(audit: str) -> str:
-    """Return an audit as it is printed."""
-    return audit.replace("_", " ")
-
+from fedpriv.report.results import MEANING, Results, rows_of
+from fedpriv.report.sample import Sample
+from fedpriv.report.tables.accuracy_notes import reading_notes
+from fedpriv.report.tables.cells import ReadCell, read_cells
 
 OF_EPSILON = ("run", "delta", *SELECTOR_COLUMNS, *MEANING)
 EPSILONS_TABLE_COLUMNS = ["table", "row", "column", "quantity", *STATISTIC, *OF_EPSILON]
@@ -102,76 +22,95 @@ CELLS = "Cells: ε, and in brackets the accuracy (%) of a membership attack that
 MATCHING = "A fair comparison has equal sensitivity: remove_sum goes with C, remove_mean with 2C."
 
 
-def epsilons_table(results: Results, declared: EpsilonsTable, name: str) -> PrintedTable:
-    """Return a line for every way of counting, a column for every place where the table was read."""
-    of = declared.of
-    base = read_cells(results, of)
-    places = [place for place in base if place.ran and place.column in of.columns]
-    heads = []
-    for place in places:  # below a row's label, or the N and δ of its one run
-        heading = place.row.label
-        if not heading:
-            delta = rows_of(results.epsilons, place.cell.run)["delta"].iloc[0]
-            heading = f"N = {place.facts['clients']:,}, δ = {numbers.delta(delta)}"
-        at = numbers.round_range(place.read["round"])
-        heads.append(f"{heading} {of.columns[place.column].label}, round {at}")
+Counts = dict[EpsilonSelector, list[Sample | None]]  # the ε of each cell; None where the ledger has none
 
-    # A way of counting that no run here has is no line, unless there is no other.
+
+def epsilons_table(results: Results, declared: EpsilonsTable, name: str) -> PrintedTable:
+    """Return a line for every way of counting, a column for every cell of the table of accuracies."""
+    of = declared.of
+    every = read_cells(results, of)
+    cells = [read for read in every if read.ran and read.column in of.columns]
     counted = {
-        selector: [epsilon_numbers(results, place, selector) for place in places]
+        selector: [counted_epsilon(results, read, selector) for read in cells]
         for selector in declared.accountants
     }
-    counted = {selector: cells for selector, cells in counted.items() if any(cells)} or counted
-    both, display = any(row.budgets for row in of.rows), []
-    for selector, cells in counted.items():
-        lines = [line for some in cells for line in some if line["unit"] != "none"]
-        header = {"ε counted by": str(selector)}
-        statuses = sorted({line["epsilon_status"] for line in lines}) or [selector.kind]
-        if len(statuses) > 1:  # the marks say which ε has which
-            statuses = [mark_epsilon(status, status) for status in statuses]
-        header["Status"] = "; ".join(statuses)
-        header["Neighbours"] = ", ".join(
-            RELATIONS[relation] for relation in sorted({line["relation"] for line in lines})
-        )
-        if both:  # whose ε it is, at which δ
-            header["Level"] = ", ".join(LEVELS[unit] for unit in sorted({line["unit"] for line in lines}))
-            deltas = sorted({line["delta"] for line in lines}, reverse=True)
-            header["δ"] = ", ".join(map(numbers.delta, deltas))
-        words = {name: text or numbers.NONE for name, text in header.items()}
-        display.append(words | dict(zip(heads, map(cell, cells), strict=True)))
-    by_place = zip(*counted.values(), strict=True)
+    # A way of counting that no run here has is no line, unless there is no other.
+    counted = {selector: each for selector, each in counted.items() if any(each)} or counted
+    heads = [heading(results, declared, read) for read in cells]
+    of_levels = any(row.budgets for row in of.rows)
+    display = [
+        header(selector, each, of_levels) | dict(zip(heads, map(cell_text, each), strict=True))
+        for selector, each in counted.items()
+    ]
     return printed_table(
         results,
         declared,
         name,
         columns=EPSILONS_TABLE_COLUMNS,
-        lines=[line for ways in by_place for some in ways for line in some],
+        lines=tidy_lines(cells, counted),
         display=display,
         notes=[CELLS, MATCHING],
-        details=[*accountings(counted), *reading_notes(of, base)],
+        details=[*accountings(counted), *reading_notes(of, every)],
     )
 
 
-def epsilon_numbers(results: Results, place: ReadCell, selector: EpsilonSelector) -> list[Number]:
-    """Return an ε, and what it leaves to an attacker, at the rounds of `place`; nothing if not counted."""
-    run = place.cell.run
-    rows = ledger_rows(results, run, selector)
-    if rows.empty:
-        return []
-    epsilons = epsilon_at(results, run, selector, place.read["round"])
-    key = {"row": place.row.key, "column": place.column, "run": run}
-    key |= selector_words(selector) | meaning(rows, "delta")
-    return [
-        key | {"quantity": "epsilon", "sample": epsilons},
-        key | {"quantity": "attacker_accuracy", "sample": epsilons.map(attacker_accuracy)},
-    ]
+def counted_epsilon(results: Results, read: ReadCell, selector: EpsilonSelector) -> Sample | None:
+    """Return an ε at the rounds at which a cell was read; nothing, if it is not counted so."""
+    if results.run(read.cell.run).ledger(selector).empty:
+        return None
+    return METRICS["epsilon"].sample(results, read.cell, selector, read.round.seeds)
 
 
-def cell(lines: Sequence[Number]) -> str:
-    """Return ε and what it leaves to an attacker."""
-    if not lines:
+def heading(results: Results, declared: EpsilonsTable, read: ReadCell) -> str:
+    """Heading of a cell: its row, or the N and δ of that, its column, and the round."""
+    row = read.row.label
+    if not row:
+        delta = rows_of(results.epsilons, read.cell.run)["delta"].iloc[0]
+        row = f"N = {read.facts['clients']:,}, δ = {numbers.delta(delta)}"
+    label = declared.of.columns[read.column].label
+    return f"{row} {label}, round {numbers.round_range(read.round)}"
+
+
+def header(selector: EpsilonSelector, each: Sequence[Sample | None], of_levels: bool) -> dict[str, str]:
+    """Return what stands before the ε of a line: how they are counted, whether they hold, against whom.
+
+    A table `of_levels` says whose ε it is, too, and at which δ.
+    """
+    meanings = [epsilon.meaning for epsilon in each if epsilon and epsilon.meaning["unit"] != "none"]
+    statuses = sorted({meaning["epsilon_status"] for meaning in meanings}) or [selector.kind]
+    if len(statuses) > 1:  # the marks say which ε has which
+        statuses = [mark_epsilon(status, status) for status in statuses]
+    texts = {
+        "ε counted by": str(selector),
+        "Status": "; ".join(statuses),
+        "Neighbours": ", ".join(RELATIONS[relation] for relation in different(meanings, "relation")),
+    }
+    if of_levels:
+        deltas = different(meanings, "delta")[::-1]
+        texts["Level"] = ", ".join(LEVELS[unit] for unit in different(meanings, "unit"))
+        texts["δ"] = ", ".join(map(numbers.delta, deltas))
+    return {name: text or numbers.NONE for name, text in texts.items()}
+
+
+def different(meanings: Iterable[Mapping[str, Any]], column: str) -> list[Any]:
+    """Return what a column says in any meaning, in order."""
+    return sorted({meaning[column] for meaning in meanings})
+
+
+def cell_text(epsilon: Sample | None) -> str:
+    """Text of an ε, and of what it leaves to an attacker."""
+    if epsilon is None or epsilon_text(epsilon) == numbers.NONE:
         return numbers.NONE
-    text = numbers.epsilon_of_seeds(lines[0]["sample"], lines[0]["epsilon_status"])
-    if text == numbers.NONE:
-        return text
-    return f"{text} ({numbers.attacker(float(attacker_accuracy(lines[0]['sample'].mean())))})"
+    left = float(attacker_accuracy(epsilon.seeds.mean()))
+    return f"{epsilon_text(epsilon)} ({numbers.attacker(left)})"
+
+
+def tidy_lines(cells: Sequence[ReadCell], counted: Counts) -> Iterator[Line]:
+    """Yield every ε, and what it leaves to an attacker, for machines: cell by cell."""
+    for at, read in enumerate(cells):
+        for epsilon in (each[at] for each in counted.values()):
+            if epsilon is not None:
+                about = {"run": read.cell.run, **epsilon.meaning}
+                right = Sample(epsilon.seeds.map(attacker_accuracy))
+                yield Line(read.row.key, read.column, "epsilon", Sample(epsilon.values), about)
+                yield Line(read.row.key, read.column, "attacker_accuracy", right, about)

@@ -1,18 +1,17 @@
 """A table with a run in every line: any number that can be read of a run, with its interval over seeds."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from fedpriv.paper.epsilons import SELECTOR_COLUMNS, EpsilonSelector
 from fedpriv.paper.metrics import COLUMNS as NEEDS
-from fedpriv.paper.tables import Cell, EpsilonBudget, LabelledRun, RunColumn, RunsTable
+from fedpriv.paper.tables import Cell, EpsilonBudget, RunColumn, RunsTable
 from fedpriv.report import numbers
+from fedpriv.report.lines import STATISTIC, Line
 from fedpriv.report.metrics import METRICS
 from fedpriv.report.notes import accountings, meaning_text, printed_table
-from fedpriv.report.numbers import STATISTIC, Number
-from fedpriv.report.reading import MEANING
 from fedpriv.report.render import PrintedTable
-from fedpriv.report.results import Results, config_of, flatten
+from fedpriv.report.results import MEANING, Results, RunResults, flatten
 from fedpriv.report.sample import Sample
 
 LABELS = {"last": "last round", "best_drawn": "best round of sampled clients"}  # of a measure
@@ -25,7 +24,7 @@ class TableColumn(NamedTuple):
     group: str
     label: str
     quantity: str
-    read: Callable[[Results, str], Sample]
+    read: Callable[[RunResults], Sample]
     show: Callable[[Sample], str]
     selector: EpsilonSelector | None = None  # whose ε it is, or that it is read within
 
@@ -40,25 +39,29 @@ def table_columns(results: Results, declared: RunsTable) -> list[TableColumn]:
     for column in declared.columns:
         if column.name == "round":  # one for every accuracy that is read at a round
             columns += [round_column(of) for of in declared.columns if of.name in READ_AT]
-        elif results.has(declared.reference) or not column.name.startswith("gain"):
-            columns.append(number_column(column, declared.reference))
+        elif not column.name.startswith("gain"):
+            columns.append(number_column(column))
+        elif results.has(declared.reference):
+            columns.append(number_column(column, results.run(declared.reference)))
     return columns
 
 
-def number_column(declared: RunColumn, reference: str) -> TableColumn:
+def number_column(declared: RunColumn, reference: RunResults | None = None) -> TableColumn:
     """Return the column of a number, or of what an accuracy gains over that of the reference."""
-    of, _, measure = declared.name.partition("_")
-    known, gain = measure in LABELS, of == "gain"
-    metric = METRICS["accuracy" if known else declared.name]
-    arguments = [measure] if known else [getattr(declared, need) for need in NEEDS[declared.name]]
+    _, _, measure = declared.name.partition("_")
+    of_measure = measure in LABELS
+    metric = METRICS["accuracy" if of_measure else declared.name]
+    arguments = [measure] if of_measure else [getattr(declared, need) for need in NEEDS[declared.name]]
 
-    def read(results: Results, run: str) -> Sample:
-        measured = metric.read(results, Cell(run), *arguments)
-        return measured - metric.read(results, Cell(reference), *arguments) if gain else measured
+    def read(run: RunResults) -> Sample:
+        measured = metric.read(run, Cell(run.name), *arguments)
+        if reference is None:
+            return measured
+        return measured - metric.read(reference, Cell(reference.name), *arguments)
 
-    group = declared.group or ("Difference (points)" if gain else metric.group)
+    group = declared.group or ("Difference (points)" if reference else metric.group)
     own_label = str(declared.accountant) if declared.accountant and not declared.within else ""
-    label = declared.label or (LABELS[measure] if known else metric.label or own_label)
+    label = declared.label or (LABELS[measure] if of_measure else metric.label or own_label)
     return TableColumn(group, label, declared.name, read, metric.show, declared.accountant)
 
 
@@ -70,7 +73,7 @@ def round_column(of: RunColumn) -> TableColumn:
         metric.group,
         label,
         metric.name,
-        lambda results, run: metric.read(results, Cell(run, budget)),
+        lambda run: metric.read(run, Cell(run.name, budget)),
         metric.show,
     )
 
@@ -82,6 +85,15 @@ HOW_READ = (
 )
 
 
+class RunLine(NamedTuple):
+    """A line of the table: a run, what it was set to, and a sample for each column, if it was run."""
+
+    label: str
+    run: str
+    settings: Mapping[str, str]
+    samples: Sequence[Sample]
+
+
 def runs_table(
     results: Results, declared: RunsTable, name: str, columns: Sequence[TableColumn] = ()
 ) -> PrintedTable:
@@ -90,56 +102,20 @@ def runs_table(
     A paper's own script may give `columns` in place of those declared. Where the best come first, a run
     without a first number comes last.
     """
-    # Each line that is declared has its place, and the reference; of a glob those that were run.
-    chosen = [
-        line
-        for line in declared.lines
-        if not declared.match or line.run == declared.reference or results.has(line.run)
-    ]
     columns = columns or table_columns(results, declared)
-    by_line = {
-        line: [column.read(results, line.run) for column in columns]
-        for line in chosen
-        if results.has(line.run)
-    }
-    if declared.best_first:
-        firsts = {
-            line: numbers.interval(some[0].seeds.fillna(0.0)).mean for line, some in by_line.items() if some
-        }
-        chosen = sorted(chosen, key=lambda line: firsts.get(line, float("-inf")), reverse=True)
-
-    # What they were set to: the keys declared, or those in which runs differ that have them.
-    configs = {line: flatten(config_of(results, line.run)) for line in by_line}
-    keys = list(declared.keys)
-    if declared.reference and not keys:
-        every = dict.fromkeys(key for config in configs.values() for key in config)
-        found_in = {key: {config[key] for config in configs.values() if key in config} for key in every}
-        keys = [key for key, values in found_in.items() if len(values) > 1]
-
-    # What people read, with dashes for a run that was not run, and what machines do.
-    texts, lines = [], list[Number]()
-    for line in chosen:
-        settings = {key: configs.get(line, {}).get(key, "") for key in keys}
-        samples = by_line.get(line, [])
-        cells = [column.show(sample) for column, sample in zip(columns, samples, strict=False)]
-        cells = cells or [numbers.NONE] * len(columns)
-        texts.append(
-            {"Run": line.label if line in by_line else f"{line.label} (not run)"}
-            | settings
-            | {column.name: text for column, text in zip(columns, cells, strict=True)}
-        )
-        for column, sample in zip(columns, samples, strict=False):
-            number = {"row": line.label, "run": line.run, "column": column.name, "quantity": column.quantity}
-            lines.append(number | {"sample": sample.seeds, **sample.meaning, **settings})
-    endless = declared.infinite and any("∞" in text.values() for text in texts)
+    each = run_lines(results, declared, columns)
+    keys = list(each[0].settings) if each else []
+    display = [shown_line(line, columns) for line in each]
+    lines = [line for of_run in each for line in tidy_lines(of_run, columns)]
+    endless = declared.infinite and any("∞" in text for cells in display for text in cells.values())
     table = printed_table(
         results,
         declared,
         name,
         columns=[*RUN_COLUMNS, *keys, "status"],
         lines=lines,
-        display=texts or [{"Run": f"not run: {declared.match}"}],
-        notes=[f"∞: {declared.infinite}"] * bool(endless) + [*comparison_notes(declared, chosen)],
+        display=display or [{"Run": f"not run: {declared.match}"}],
+        notes=[f"∞: {declared.infinite}"] * bool(endless) + [*comparison_notes(declared, each)],
         details=counting_notes(columns, lines),
     )
     if table.tidy["status"].isna().all():  # no run has diverged
@@ -147,23 +123,82 @@ def runs_table(
     return table
 
 
-def counting_notes(columns: Iterable[TableColumn], lines: Sequence[Number]) -> Iterator[str]:
+def run_lines(results: Results, declared: RunsTable, columns: Sequence[TableColumn]) -> list[RunLine]:
+    """Return the lines, read: each that is declared, and the reference; of a glob those that were run."""
+    chosen = [
+        line
+        for line in declared.lines
+        if not declared.match or line.run == declared.reference or results.has(line.run)
+    ]
+    configs = {line.run: flatten(results.run(line.run).config) for line in chosen if results.has(line.run)}
+    keys = setting_keys(declared, list(configs.values()))
+    each = [
+        RunLine(
+            line.label,
+            line.run,
+            {key: configs.get(line.run, {}).get(key, "") for key in keys},
+            [column.read(results.run(line.run)) for column in columns] if line.run in configs else [],
+        )
+        for line in chosen
+    ]
+    return sorted(each, key=first_mean, reverse=True) if declared.best_first else each
+
+
+def first_mean(line: RunLine) -> float:
+    """Mean of the first column; of a run without a number it is below every other."""
+    return numbers.interval(line.samples[0].seeds.fillna(0.0)).mean if line.samples else float("-inf")
+
+
+def setting_keys(declared: RunsTable, configs: Sequence[Mapping[str, str]]) -> list[str]:
+    """Return the keys that are shown: those declared, or those in which runs differ that have them."""
+    if declared.keys or not declared.reference:
+        return list(declared.keys)
+    values: dict[str, set[str]] = {}
+    for config in configs:
+        for key, value in config.items():
+            values.setdefault(key, set()).add(value)
+    return [key for key, different in values.items() if len(different) > 1]
+
+
+def shown_line(line: RunLine, columns: Sequence[TableColumn]) -> dict[str, str]:
+    """Return the cells of a line, with dashes for a run that was not run."""
+    if not line.samples:
+        dashes = {column.name: numbers.NONE for column in columns}
+        return {"Run": f"{line.label} (not run)", **line.settings, **dashes}
+    texts = {column.name: column.show(sample) for column, sample in zip(columns, line.samples, strict=True)}
+    return {"Run": line.label, **line.settings, **texts}
+
+
+def tidy_lines(line: RunLine, columns: Sequence[TableColumn]) -> Iterator[Line]:
+    """Yield the numbers of a line for machines."""
+    for column, sample in zip(columns, line.samples, strict=False):
+        about = {"run": line.run, **sample.meaning, **line.settings}
+        yield Line(line.label, column.name, column.quantity, Sample(sample.seeds), about)
+
+
+def counting_notes(columns: Iterable[TableColumn], lines: Sequence[Line]) -> Iterator[str]:
     """Yield the notes that say at which δ, for whom and against whom the ε of the columns are counted."""
     columns_of: dict[str, list[str]] = {}
     epsilons = [column for column in columns if column.quantity == "epsilon"]
     for column in epsilons:
-        rows: dict[str, list[str]] = {}
-        for line in lines:
-            if line["column"] == column.name and line.get("unit", "none") != "none":
-                rows.setdefault(meaning_text(line), []).append(line["row"])
-        for meaning, some in rows.items():
-            of = f" of {', '.join(some)}" if len(rows) > 1 else ""
-            columns_of.setdefault(meaning, []).append(f"{column.label} ({column.selector}){of}")
+        for meaning, rows in rows_by_meaning(column, lines).items():
+            columns_of.setdefault(meaning, []).append(f"{column.label} ({column.selector}){rows}")
     yield from (f"ε {'; '.join(labels)}: {meaning}." for meaning, labels in columns_of.items())
     yield from accountings(column.selector for column in epsilons if column.selector)
 
 
-def comparison_notes(declared: RunsTable, chosen: Sequence[LabelledRun]) -> Iterator[str]:
+def rows_by_meaning(column: TableColumn, lines: Sequence[Line]) -> dict[str, str]:
+    """Return what the ε of a column mean, and of which rows: nothing, where it is of all."""
+    rows: dict[str, list[str]] = {}
+    for line in lines:
+        if line.column == column.name and line.about.get("unit", "none") != "none":
+            rows.setdefault(meaning_text(line.about), []).append(str(line.row))
+    if len(rows) == 1:
+        return dict.fromkeys(rows, "")
+    return {meaning: f" of {', '.join(labels)}" for meaning, labels in rows.items()}
+
+
+def comparison_notes(declared: RunsTable, each: Sequence[RunLine]) -> Iterator[str]:
     """Yield the notes that say at which round accuracies are read, and against what."""
     for column in declared.columns:
         if column.name == "accuracy_within":
@@ -173,5 +208,5 @@ def comparison_notes(declared: RunsTable, chosen: Sequence[LabelledRun]) -> Iter
         yield f"Differences: points over {declared.reference}, paired by seed."
     if any(column.name == "accuracy_best_drawn" for column in declared.columns):
         yield HOW_READ
-    if declared.match and not any(line.run != declared.reference for line in chosen):
+    if declared.match and not any(line.run != declared.reference for line in each):
         yield f"Not run in this preset: {declared.match}."

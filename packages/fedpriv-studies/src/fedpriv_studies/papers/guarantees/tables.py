@@ -5,7 +5,7 @@ import pandas as pd
 from fedpriv.account import plans
 from fedpriv.paper.tables import full_title
 from fedpriv.report import numbers
-from fedpriv.report.numbers import tidy
+from fedpriv.report.lines import Line, tidy
 from fedpriv.report.render import PrintedTable
 
 EPSILON, DELTA, MOST = 0.1, 1e-5, 100_000
@@ -43,8 +43,8 @@ def table4_examples(results, declared, name):
                 ("rounds", "rounds", rounds, f"{rounds:,}"),
             ):
                 status = {"kind": "guarantee", "epsilon_status": "guarantee"} if heading == "ε" else {}
-                key = {"row": label, "column": column, "accountant": "pld", "delta": DELTA}
-                cells.append(key | {"quantity": quantity, "value": value} | status)
+                about = {"accountant": "pld", "delta": DELTA} | status
+                cells.append(Line(label, column, quantity, value, about))
                 line[f"{column.capitalize()} {heading}"] = text
         lines.append(line)
     return PrintedTable(name, full_title(declared), tidy(name, COLUMNS, cells), pd.DataFrame(lines), [HOW])
