@@ -13,6 +13,7 @@ from fedpriv import __version__
 from fedpriv.cli.results import table_cells
 from fedpriv.frozen import RESULTS_VERSION
 from fedpriv.schemes import SCHEMES
+from fedpriv.store.machine import code
 from fedpriv.workflow import archive
 
 ROOT = Path(__file__).parents[2]
@@ -20,7 +21,8 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def test_the_version_is_that_of_the_package_and_of_its_results(fedpriv):
-    assert fedpriv("--version") == (0, [f"fedpriv {__version__} (results version {RESULTS_VERSION})"], [])
+    assert fedpriv("--version") == (0, [f"fedpriv {code()} (results version {RESULTS_VERSION})"], [])
+    assert code().startswith(__version__)
 
 
 def test_everything_is_listed_with_what_is_stored(fedpriv, here, accounted):

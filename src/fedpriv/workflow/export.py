@@ -29,22 +29,26 @@ def export(folder: Path, names: Sequence[str], kit: Kit, configs: Path, version:
     reference results from the stored runs that it reads; where it has an ε they are accounted: seconds a run.
     """
     preset, paper = folder.resolve().parts[-2:]
-    rendered = [path.stem for kind in ("tables", "figures") for path in sorted(folder.glob(f"{kind}/*.json"))]
-    names = [match_name("table or figure", name, rendered, f"fedpriv show {folder}") for name in names]
-    tables = {name: folder / "tables" / f"{name}.tex" for name in names if table_of(folder, name)}
-    drawn = [name for name in names if name not in tables]
-    if without := [path for path in tables.values() if not path.exists()]:
-        fine = ", ".join(sorted(path.stem for path in folder.glob("tables/*.tex"))) or "none here"
-        raise BadInput(f"{without[0].stem}: found no table as LaTeX, allowed: {fine}")
-    config = configs / f"{preset}.yaml"
-    plan = plan_of(config, [f"{paper}/{name}" for name in drawn or names])
-    files = [file for path in tables.values() for file in write_table(kit, paper, path)]
+    there = [path.stem for kind in ("tables", "figures") for path in sorted(folder.glob(f"{kind}/*.json"))]
+    names = [match_name("table or figure", name, there, f"fedpriv show {folder}") for name in names]
+    drawn = [name for name in names if not table_of(folder, name)]
+    tables = [folder / "tables" / f"{name}.tex" for name in names if name not in drawn]
+    require_latex(folder, tables)
+    plan = plan_of(configs / f"{preset}.yaml", [f"{paper}/{name}" for name in drawn or names])
+    files = [file for path in tables for file in write_table(kit, paper, path)]
     if drawn:
         with collected(folder, plan, paper) as runs:
             results, declared = load_results(runs), figure_names(plan, paper)
             for name in drawn:
                 files += write_figure(kit, paper, name, declared[name], results)
     return [*files, *write_citations(kit, plan.papers[paper], version)]
+
+
+def require_latex(folder: Path, tables: Sequence[Path]) -> None:
+    """Raise BadInput where one of the tables was not rendered as LaTeX."""
+    if without := [path.stem for path in tables if not path.exists()]:
+        fine = ", ".join(sorted(path.stem for path in folder.glob("tables/*.tex"))) or "none here"
+        raise BadInput(f"{without[0]}: found no table as LaTeX, allowed: {fine}")
 
 
 def table_of(folder: Path, name: str) -> bool:
