@@ -82,7 +82,7 @@ def draw_figure(results: Results, declared: FigureSpec, width: float = 0.0) -> F
     shared = not against_rounds or declared.quantity not in rounds.PERCENT
     figure = Figure()
     grid = lay_out(figure, len(parts), shared, width)
-    panels = grid.ravel()[: len(parts)]
+    panels = list(grid.flat)[: len(parts)]
     labels = dict(zip(panels, map(partial(draw_panel, results, declared), panels, parts), strict=True))
     for axes in panels:
         if shared:
