@@ -262,7 +262,7 @@ def element_facts(path: Path) -> Shown:
     parts: list[Table | str] = []
     for number, block in enumerate(texts.get("blocks", ())):
         lines = [dict(zip(block["columns"], row, strict=True)) for row in block["rows"]]
-        parts += ["", "Columns of this reproduction alone:"] if number else []
+        parts += ["", "In this reproduction alone:"] if number else []
         parts.append(Table("" if number else texts["title"], lines, once=False))
     parts += ["", *texts["notes"]] if parts else [texts["title"], texts["caption"]]
     return texts | {"files": files}, [*parts, "", *(f"    {file}" for file in files)]

@@ -150,8 +150,7 @@ def escape_figure(text: str) -> str:
 IN_A_NAME = re.compile("(?<=[a-z][._])(?=[a-z]{2})")  # where a long name of a run or a key may be broken
 
 
-OURS = "Ours, which the paper does not have:"  # above the columns that are
-OWN = "In this reproduction alone:"  # the same in LaTeX, where "ours" would be an author's
+OURS = "In this reproduction alone:"  # above the columns that the paper does not have
 
 
 class PrintedTable(NamedTuple):
@@ -260,7 +259,7 @@ def latex(table: PrintedTable, label: str) -> str:
 
     Its caption is a sentence, and its notes have the rest. Its label is `tab:` and the `label`.
     """
-    blocks = f"\n\\par\\smallskip {OWN}\\par\\smallskip\n".join(
+    blocks = f"\n\\par\\smallskip {OURS}\\par\\smallskip\n".join(
         tabular(block, table.cells) for block in table.blocks
     )
     caption = short_caption(table.title, table.place)
