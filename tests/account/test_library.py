@@ -6,6 +6,7 @@ from dp_accounting.rdp import RdpAccountant, compute_epsilon
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from scipy.fft import next_fast_len
 from support.library import event, pld_accountant, rdp_accountant
 
 from fedpriv.account import plans, pld, rdp
@@ -99,3 +100,8 @@ def test_where_loss_distributions_certify_nothing_no_number_of_rdp_has_their_nam
     with pytest.raises(BadInput, match=r"pld: found a plan of which it certifies no ε .*, allowed: another"):
         plans.epsilon(noise_multiplier=0.001, **plan, accountant="pld")
     assert pld.epsilon(noise_multiplier=0.3, **plan) < rdp.epsilon(noise_multiplier=0.3, **plan)
+
+
+@given(st.integers(1, 10_000_000))
+def test_a_transform_is_as_long_as_scipy_would_have_it(least):
+    assert pld.fast_length(least) == next_fast_len(least, real=True)

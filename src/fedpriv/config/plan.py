@@ -7,7 +7,7 @@ its parts and its own keys, and over them what the preset says (`lay`).
 import hashlib
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cached_property
@@ -278,23 +278,13 @@ def plan_runs(
     planned: dict[str, Planned] = {}
     wrong: dict[str, list[str]] = {}  # a mistake -> the runs that have it
     for name in paper.runs:
-        if not keeps(preset, paper.paper, name):
-            continue
-        own = merge(paper.defaults, paper.runs[name])
-        checked = check_run(merge(lay(preset, own, paper.paper, name), dict(settings)))
-        if isinstance(checked, Run):
-            dataset = own.get("dataset")
-            whole = checked
-            if preset.patches or settings:
-                whole = check_run(lay(preset, own, paper.paper, name, patched=False))
-            planned[name] = Planned(
-                checked,
-                dataset if isinstance(dataset, str) and dataset != checked.dataset else None,
-                cut_words(whole, checked) if isinstance(whole, Run) else "",
-            )
-            continue
-        for mistake in checked:
-            wrong.setdefault(mistake, []).append(name)
+        if keeps(preset, paper.paper, name):
+            checked = plan_run(preset, paper, name, settings)
+            if isinstance(checked, Planned):
+                planned[name] = checked
+            else:
+                for mistake in checked:
+                    wrong.setdefault(mistake, []).append(name)
     if wrong:
         errors = []
         for text, (first, *more) in wrong.items():
@@ -305,6 +295,19 @@ def plan_runs(
         globs = ", ".join(map(plain, preset.only)) or "nothing"
         raise BadInput(f"{where}: only: found {globs}, allowed: globs that keep a run of {paper.paper}")
     return planned
+
+
+def plan_run(preset: Preset, paper: Paper, name: str, settings: Mapping[str, Any]) -> Planned | list[str]:
+    """Return a run of a paper as it is planned, or all that is wrong with it."""
+    own = merge(paper.defaults, paper.runs[name])
+    checked = check_run(merge(lay(preset, own, paper.paper, name), dict(settings)))
+    if not isinstance(checked, Run):
+        return checked
+    whole, dataset = checked, own.get("dataset")
+    if preset.patches or settings:
+        whole = check_run(lay(preset, own, paper.paper, name, patched=False))
+    replaced = dataset if isinstance(dataset, str) and dataset != checked.dataset else None
+    return Planned(checked, replaced, cut_words(whole, checked) if isinstance(whole, Run) else "")
 
 
 def check_run(config: Mapping[str, Any]) -> Run | list[str]:
@@ -347,7 +350,22 @@ def make_plan(
         if not folder.is_dir():
             raise BadInput(f"{where}: paper_folders: found no folder {folder}, allowed: folders of papers")
 
-    # 2. The papers; every glob of the preset means a run of one.
+    # 2. The papers; every glob of the preset means a run of one. Where some of it is shown, nothing else.
+    read = read_papers(preset, folders, where)
+    if preset.show:
+        read = shown_alone(preset, read)
+
+    # 3. Their runs.
+    if alone:
+        read = run_alone(preset, read, *alone)
+    planned = {name: plan_runs(preset, paper, where, settings) for name, paper in read.items()}
+    for name, paper in read.items():
+        check_free(paper, planned[name], f"{where}: {name}")
+    return Plan(preset, read, planned)
+
+
+def read_papers(preset: Preset, folders: Sequence[Path], where: str) -> dict[str, Paper]:
+    """Return the papers of a preset by name; BadInput for one that is not there, or a glob of no run."""
     there = homes(*folders)
     for name in preset.papers:
         if beside := name not in there and PAPERS.beside(name):
@@ -357,21 +375,15 @@ def make_plan(
     read = {name: load_paper(name, there[name]) for name in preset.papers}
     check_globs(read, preset.only, f"{where}: only")
     check_globs(read, preset.patches, f"{where}: patches")
+    return read
 
-    # 3. Of papers of which some tables and figures are shown, nothing else.
-    if preset.show:
-        parts: dict[str, list[str]] = {}
-        for name, item in (word.split("/", 1) for word in elements(read, preset.show)):
-            parts.setdefault(name, []).append(item)
-        read = {name: paper.showing(parts[name]) for name, paper in read.items() if name in parts}
 
-    # 4. Their runs.
-    if alone:
-        read = run_alone(preset, read, *alone)
-    planned = {name: plan_runs(preset, paper, where, settings) for name, paper in read.items()}
-    for name, paper in read.items():
-        check_free(paper, planned[name], f"{where}: {name}")
-    return Plan(preset, read, planned)
+def shown_alone(preset: Preset, papers: Mapping[str, Paper]) -> dict[str, Paper]:
+    """Return the papers of which tables and figures are shown, with these alone."""
+    parts: dict[str, list[str]] = {}
+    for name, item in (word.split("/", 1) for word in elements(papers, preset.show)):
+        parts.setdefault(name, []).append(item)
+    return {name: paper.showing(parts[name]) for name, paper in papers.items() if name in parts}
 
 
 def refuse_paper(config: Mapping[str, Any], where: str) -> None:

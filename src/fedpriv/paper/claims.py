@@ -9,7 +9,7 @@ from pydantic_core import PydanticCustomError
 from fedpriv.errors import BadInput, require_known
 from fedpriv.frozen import Count, Frozen, Label, Real, choice_error
 from fedpriv.paper.arithmetic import Call, Comparison, comparison, parts
-from fedpriv.paper.metrics import COLUMN, COUNTED, PRINTED, PRIVATE, RUN
+from fedpriv.paper.metrics import ACCOUNT, COLUMN, COUNTED, PRINTED, PRIVATE, RUN
 from fedpriv.paper.tables import AccuracyTable, Cell, Row
 
 OUR_QUESTION = "ours_"  # how the ids begin of questions that no paper asks
@@ -80,6 +80,16 @@ class Claim(Frozen):
     def printed(self) -> bool:
         """Whether it is about a published number."""
         return any(call.function == "published" for call in self.calls)
+
+    @property
+    def of_paper(self) -> bool:
+        """Whether it says anything of the paper."""
+        return self.printed or not self.ours
+
+    @property
+    def of_data(self) -> bool:
+        """Whether what it says depends on data, and not on the noise alone."""
+        return any(call.about != ACCOUNT for call in self.calls)
 
     def names(self, *kinds: str) -> list[str]:
         """Return the names that must stand for one of `kinds`."""

@@ -169,10 +169,10 @@ def not_compared(
     if uncounted := [selector for call, cell in read for selector in not_counted(results, call, cell)]:
         return f"no ε ({uncounted[0]}) in the ledger", NOT_RUN
     others = substitutes(rows_of(results.runs, *runs))
-    if others and any(call.about != ACCOUNT for call in claim.calls):
+    if others and claim.of_data:
         return f"{NOT_RUN if claim.printed else NOT_JUDGED}, {', '.join(others)}", SUBSTITUTE
     whys = sorted({cell.not_judged for cell in named if cell.not_judged})
-    if whys and (claim.printed or not claim.ours):
+    if whys and claim.of_paper:
         return f"{NOT_JUDGED}, {whys[0]}", f"{NOT_JUDGED}: {whys[0]}"
     if diverged := [run for run in runs if len(results.run(run).divergence_rounds())]:
         return f"{diverged[0]} diverged", UNDECIDED
@@ -194,19 +194,24 @@ def undecided_reason(results: Results, claim: Claim, sides: Sequence[Reads]) -> 
     accuracy within a budget is unstable, a comparison of accuracies is undecided.
     """
     cut = any(results.run(cell.run).fact("cut") for side in sides for _, cell in side)
-    if cut and (claim.printed or not claim.ours):
+    if cut and claim.of_paper:
         return "", CUT
     left, right = ([cell for call, cell in side if call.about == ACCURACY] for side in sides)
-    for cell in [*left, *right]:
-        run = results.run(cell.run)
-        if cell.within and (why := instability(run, run.within(*cell.budgets))):
-            return f", {cell.run} {why}", UNDECIDED
+    if unstable := [why for cell in [*left, *right] if (why := unstable_words(results, cell))]:
+        return f", {unstable[0]}", UNDECIDED
     # An accuracy and an accuracy, or one and a number, are compared with each other; of several, each side.
     alone = len(left) < 2 and len(right) < 2
     compared = [left + right] if alone else [left, right]
     if any(nothing_learned(results, cells) for cells in compared):
         return ", nothing learned", UNDECIDED
     return "", ""
+
+
+def unstable_words(results: Results, cell: Cell) -> str:
+    """Return which run is unstable where a cell is read within a budget, and why; empty: it is not."""
+    run = results.run(cell.run)
+    why = instability(run, run.within(*cell.budgets)) if cell.within else ""
+    return f"{cell.run} {why}" if why else ""
 
 
 def nothing_learned(results: Results, cells: Sequence[Cell]) -> bool:
