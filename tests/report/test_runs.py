@@ -1,5 +1,6 @@
 """What every run was set to and what it ran on stands once a paper, for people and for machines."""
 
+import numpy as np
 import pandas as pd
 import pytest
 from support.made_runs import write_run
@@ -15,9 +16,10 @@ PHOTOS = {"data": "photos", "substitute_for": "aptos", "note": "Of a network."}
 @pytest.fixture
 def table(tmp_path):
     """Two runs that differ in their scheme, on photographs that stand in for others."""
+    schemes = {"plain": {"name": "none"}, "private": {"name": "client_dp", "rate": 0.5, "clip": None}}
     made = [
-        write_run(tmp_path, run, seed, scheme=scheme, config={"scheme": {"name": scheme}}, **PHOTOS)
-        for run, scheme in (("plain", "none"), ("private", "client_dp"))
+        write_run(tmp_path, run, seed, scheme=scheme["name"], config={"scheme": scheme}, **PHOTOS)
+        for run, scheme in schemes.items()
         for seed in range(2)
     ]
     return settings_table(load_results(collect(made, tmp_path)))
@@ -47,5 +49,7 @@ def test_the_file_for_machines_has_a_column_for_every_setting(table, tmp_path):
     found = pd.read_csv(files[0]).set_index("run")
     assert found.loc["private", "scheme.name"] == "client_dp" and set(found["substitute_for"]) == {"aptos"}
     assert set(found["seeds"]) == {2} and not any("±" in str(cell) for cell in found.to_numpy().ravel())
+    assert np.isnan(found.loc["plain", "scheme.rate"]) and found.loc["private", "scheme.clip"] == "none"
+    assert "NA" in files[0].read_text(encoding="utf-8")  # as R has it, too
     header = files[0].read_text(encoding="utf-8").partition("\n")[0].split(",")
     assert len(header) == len(set(header))

@@ -51,7 +51,16 @@ def settings_table(results: Results) -> PrintedTable:
         *machine_notes(machines),
     ]
     title = "What every run was set to, and what it ran on"
-    return PrintedTable("runs", title, pd.DataFrame(lines), pd.DataFrame(display), notes)
+    return PrintedTable("runs", title, for_machines(lines), pd.DataFrame(display), notes)
+
+
+def for_machines(lines: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    """Return the lines as pandas and R read them alike: a key that is set to nothing is `none`.
+
+    One that a run does not have is NA.
+    """
+    frame = pd.DataFrame(lines).replace("null", "none")
+    return frame.where(frame.notna(), "NA")
 
 
 def data_notes(runs: pd.DataFrame) -> Iterator[str]:
