@@ -74,7 +74,8 @@ def test_a_scheme_can_be_added_trained_counted_and_its_row_shown(execute):
         row=f"{ranking}['value'].loc['accuracy_last'].to_dict()",
         noise="[float(noise[chosen].std()) * share, told['noise_std']]",
     )
-    planned = plans.epsilon(sampling_rate=0.3, noise_multiplier=1.6, rounds=40, delta=1e-3).epsilon
+    plan = {"sampling_rate": 0.3, "noise_multiplier": 1.6, "rounds": 40, "delta": 1e-3}
+    planned = plans.epsilon(**plan, accountant="moments").epsilon
     assert found["epsilon"] == pytest.approx({"without": math.inf, "whole": planned, "part": planned})
     assert found["bytes"]["part"] == pytest.approx(found["bytes"]["whole"] / 4, rel=0.02)
     assert found["noise"][0] == pytest.approx(found["noise"][1], rel=0.05)  # standard error 0.4 %

@@ -43,9 +43,10 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty folder with a trace."""
+    """An empty folder with the traces of the page."""
     monkeypatch.delenv("FEDPRIV_MIRROR", raising=False)
-    (tmp_path / "trace.csv").write_text(TRACE)
+    for name in re.findall(r"\w+\.csv", " ".join(word for words in COUNTED for word in words)):
+        (tmp_path / name).write_text(TRACE)
     return tmp_path
 
 

@@ -95,9 +95,11 @@ def test_more_rounds_or_clients_and_less_noise_never_cost_less(plan: dict[str, A
         "sampling_rate": min(1.0, plan["sampling_rate"] * factor),
         "noise_multiplier": plan["noise_multiplier"] / factor,
     }
-    for name, epsilon in ((one, ACCOUNTANTS[one].plan) for one in planners("gaussian")):
+    for name, epsilon in ((one, ACCOUNTANTS[one].planned) for one in planners("gaussian")):
+        # PLD rounds losses upwards to a grid, and not where everybody takes part: that ε is exact.
+        rounding = 1e-6 if name == "pld" else 1e-9
         for changed in more.items():
-            assert epsilon(**plan) <= epsilon(**plan | dict([changed])) * (1 + 1e-9), (name, changed)
+            assert epsilon(**plan) <= epsilon(**plan | dict([changed])) * (1 + rounding), (name, changed)
 
 
 # --- what they are made of ---------------------------------------------------------------------------------

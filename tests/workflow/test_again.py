@@ -37,21 +37,21 @@ def untrained(monkeypatch):
 
 
 def test_a_stored_run_is_taken_and_neither_trained_nor_given_data(fedpriv, kept, untrained):
-    code, (said, spent, _), err = fedpriv(*RUN)
-    assert (code, err) == (0, []) and said.startswith(
+    code, (spent, *_, last), err = fedpriv(*RUN)
+    assert (code, err) == (0, []) and last.startswith(
         "out: is stored in results/reference/runs/tiny/dp/seed0-"
     )
     assert spent.startswith("ε = ") and not Path("resources").exists()
     assert [path.name for path in Path("out").iterdir()] == ["summary.json"]
     assert RunDir(Path("out")).stored in [path.resolve() for path in stored_files(REFERENCE)]
-    assert "was there already" in fedpriv(*RUN)[1][0]
+    assert "was there already" in fedpriv(*RUN)[1][-1]
 
 
 def test_what_one_preset_stored_another_takes_as_its_own(fedpriv, kept, untrained):
     other = Path("config/other.yaml")
     other.write_text(Path("config/tiny.yaml").read_text().replace("preset: tiny", "preset: other"))
-    code, (said, *_), err = fedpriv(RUN[0], other, *RUN[2:])
-    assert (code, err) == (0, []) and said.startswith("out: is stored in ")
+    code, (*_, last), err = fedpriv(RUN[0], other, *RUN[2:])
+    assert (code, err) == (0, []) and last.startswith("out: is stored in ")
     assert summary.load_summary(Path("out/summary.json"))["preset"] == "other"
     assert fedpriv(RUN[0], other, *RUN[2:-1], "results/other/tiny/runs/dp/seed0")[0] == 0
     code, (said,), err = fedpriv("keep", "results/other")
@@ -61,13 +61,13 @@ def test_what_one_preset_stored_another_takes_as_its_own(fedpriv, kept, untraine
 def test_a_run_that_is_asked_for_again_is_trained_to_the_same_bits(fedpriv, kept):
     assert fedpriv(*RUN)[0] == 0
     taken = RunDir(Path("out")).trace().drop(columns=["seconds", "peak_mib"])
-    code, (said, *_), _ = fedpriv(*RUN, "--again")
-    assert code == 0 and said.startswith("out: trained")
+    code, (*_, last), _ = fedpriv(*RUN, "--again")
+    assert code == 0 and last.startswith("out: trained")
     assert Path("out/model.safetensors").exists() and "stored" not in summary.load_summary(
         Path("out/summary.json")
     )
     assert parquet.load_frame(Path("out/trace.parquet")).drop(columns=["seconds", "peak_mib"]).equals(taken)
-    assert "was there already" in fedpriv(*RUN, "--again")[1][0]
+    assert "was there already" in fedpriv(*RUN, "--again")[1][-1]
 
 
 def planned():

@@ -115,8 +115,8 @@ def test_a_preset_is_rendered_from_what_others_store_of_its_runs_and_seeds(kept,
         "tiny/tiny": (2, 5),
     }
     assert not found["tiny/tiny"]["differ"]
-    code, out, _ = fedpriv("show", "results/reference/one/tiny", "table1", "4", "DP", "--json")
-    (seed,) = json.loads("".join(out))["runs"]["dp"]["seeds"].values()
+    code, out, _ = fedpriv("show", "config/one.yaml", "tiny", "dp", "--json")
+    (seed,) = json.loads("".join(out))["seeds"].values()
     assert code == 0 and "results/reference/runs/tiny/dp/seed0-" in seed["trace"]
 
 
@@ -131,12 +131,18 @@ def test_a_cell_is_shown_with_all_that_is_behind_it(where, kept, fedpriv):
     code, out, err = fedpriv("show", *words, "--json")
     assert (code, err) == (0, [])
     found = json.loads("".join(out))
-    assert {one["quantity"] for one in found["numbers"]} >= {"accuracy", "epsilon", "round"}
-    assert list(found["runs"]) == ["dp"] and found["not run"] == []
-    seeds = found["runs"]["dp"]["seeds"]
-    assert list(seeds) == (["1"] if where == "results" else ["0", "1"])
-    for one in seeds.values():
-        assert all(one[key] for key in ("identity", "results_version", "engine", "hardware", "code", "data"))
+    (cell,) = found["cells"]
+    assert cell["run"] == "dp" and cell["value"] > 0 and cell["epsilons"][0]["unit"] == "client"
+    assert [seed["seed"] for seed in found["seeds"]["DP"]] == [0, 1]
     code, out, _ = fedpriv("show", *words)
-    assert any("epsilon" in line and "δ = 0.001 (unit client, " in line for line in out)
-    assert all(any(one["identity"] in line for line in out) for one in seeds.values())
+    assert any("δ = 0.001 (unit client, " in line for line in out)
+    assert any("fedpriv show config/tiny.yaml tiny dp" in line for line in out)
+
+
+def test_what_a_reviewer_asks_of_a_run_is_shown_for_each_of_its_seeds(kept, fedpriv):
+    code, out, err = fedpriv("show", "config/tiny.yaml", "tiny", "dp", "--json")
+    seeds = json.loads("".join(out))["seeds"]
+    stored = {seed: facts for seed, facts in seeds.items() if "hardware" in facts}
+    assert (code, err, len(seeds), list(stored)) == (0, [], 5, ["0", "1"])
+    for one in stored.values():
+        assert all(one[key] for key in ("identity", "results_version", "engine", "hardware", "code", "data"))

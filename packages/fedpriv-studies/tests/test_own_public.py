@@ -57,7 +57,7 @@ def test_one_command_trains_on_an_npz_file_and_says_one_epsilon(run, flat, here)
     np.savez("mine.npz", **digits(flat))
     settings = ["--set", "model.directions=30", "--set", "rounds=3", "--set", "evaluate_every=3"]
     said = fedpriv("run", str(PRESET), "--paper", "budget", "--run", run, "--out", "mine", *settings)
-    accuracy, epsilon, *_ = said.splitlines()
+    epsilon, *_, accuracy = said.splitlines()
     assert "after 3 rounds" in accuracy
     assert float(epsilon.split()[2]) == pytest.approx(4, rel=2e-3) and float(epsilon.split()[2]) <= 4
     assert "at δ = 1e-05 (unit client" in epsilon and "guarantee" in epsilon

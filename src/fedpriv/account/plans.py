@@ -88,7 +88,7 @@ def calibrate(
     range or no multiplier between LOWEST and HIGHEST meets `epsilon`.
 
     >>> round(calibrate(epsilon=2.0, delta=1e-5, sampling_rate=0.01, rounds=1000), 3)
-    0.958
+    0.959
     """
     check(epsilon=epsilon, delta=delta, sampling_rate=sampling_rate, rounds=rounds)
     if accountant == BEST:

@@ -29,10 +29,14 @@ def test_a_table_of_accuracies_becomes_five_files(results, declared, tmp_path):
 
 
 def test_the_latex_has_booktabs_rules_and_only_ascii(results, declared, tmp_path):
-    write_table(results, declared, tmp_path / "table1")
-    text = (tmp_path / "table1.tex").read_text()
+    stem = tmp_path / "paper/tables/table1"
+    stem.parent.mkdir(parents=True)
+    write_table(results, declared, stem)
+    text = stem.with_suffix(".tex").read_text()
     assert text.isascii()
-    assert all(rule in text for rule in (r"\toprule", r"\midrule", r"\bottomrule", r"\label{tab:table1}"))
+    assert all(
+        rule in text for rule in (r"\toprule", r"\midrule", r"\bottomrule", r"\label{tab:paper-table1}")
+    )
     assert text.count("{") == text.count("}")
     assert r"\enspace{}$\varepsilon$ & " in text and "10$^{-3}$" in text
     assert "resizebox" not in text and "multirow" not in text
