@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from fedpriv.config.jobs import RunRow
 
 
+# Of a row, what fits into a line of a terminal.
+PRINTED = ("paper", "run", "seed", "state", "minutes", "mem_mb", "gpu", "job")
+
+
 def plan(
     config: Annotated[
         Path,
@@ -38,7 +42,7 @@ def plan(
     """List the runs of a preset, and the jobs that would train them.
 
     Snakemake's rules read this table. Minutes are those in a job, by stored runs; memory is without the files
-    that a run reads.
+    that a run reads. Identities, arrays and partitions stand in the file, and in JSON.
     """
     from fedpriv.config.files import stored_for
     from fedpriv.config.jobs import read_rows, training_jobs
@@ -64,13 +68,20 @@ def plan(
         f"{total['to_train']:,} to train in {total['jobs']:,} jobs ({total['jobs_with_gpu']:,} with a GPU), "
         f"{total['minutes']:,} minutes"
     )
-    table: list[Table | str] = [f"{out}: {len(lines):,} rows"] if out else [Table("", lines), ""]
+    short = [printed(row) for row in rows]
+    table: list[Table | str] = [f"{out}: {len(lines):,} rows"] if out else [Table("", short), ""]
     print_result({"total": total, "runs": lines}, [*table, text], as_json)
 
 
 def shown(row: RunRow) -> dict[str, Any]:
     """Return a row as it is printed and written."""
     return row._asdict() | {"minutes": round(row.minutes, 2)}
+
+
+def printed(row: RunRow) -> dict[str, Any]:
+    """Return what a terminal shows of a row; a job is named where it has other runs, too."""
+    alone = row.job == f"{row.run}/seed{row.seed}"
+    return {name: shown(row)[name] for name in PRINTED} | ({"job": ""} if alone else {})
 
 
 def count(rows: list[RunRow], state: str) -> int:
