@@ -56,7 +56,7 @@ reference: $(INSTALLED) ## store the finished runs of a preset in git, and what 
 	$(BIN)/fedpriv rerender --write
 
 rerender: $(INSTALLED) ## every reference table, figure and verdict again from stored runs; fails where a byte differs
-	$(BIN)/fedpriv rerender
+	$(BIN)/fedpriv rerender $(PAPERS)
 
 test: $(INSTALLED) ## run the tests
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 2
