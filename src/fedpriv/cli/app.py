@@ -32,6 +32,7 @@ from fedpriv.cli.options import (
     statement_as_dict,
     take_only,
 )
+from fedpriv.cli.plan import Preset
 from fedpriv.cli.table import NOTHING, Table, statement_table
 from fedpriv.errors import BadInput, Stopped, is_full, match_name, plain, short_repr
 from fedpriv.progress import print_stderr
@@ -167,17 +168,6 @@ def explain(error: Exception, verb: str = "") -> tuple[list[str], int]:
     if is_full(error):
         return [f"{error}: make room; the same command {AGAIN.get(verb, 'starts anew')}"], 1
     return [f"{type(error).__name__}: {error} (--debug for the traceback)"], 1
-
-
-Preset = Annotated[
-    Path,
-    typer.Argument(
-        metavar="PRESET",
-        help="A preset, for example config/laptop.yaml.",
-        callback=preset_file,
-        autocompletion=complete.presets,
-    ),
-]
 
 
 def fetch(

@@ -10,7 +10,8 @@ import typer
 
 from fedpriv.cli import complete
 from fedpriv.cli.options import CONFIGS, REFERENCE, AsJson, Configs, Reference, print_result
-from fedpriv.errors import BadInput
+from fedpriv.cli.results import elements, results_of
+from fedpriv.errors import BadInput, match_name
 
 WIDTHS = {"column": 3.3, "page": 6.9}  # inches, of a journal of two columns
 LEAST, MOST = 2.5, 12.0
@@ -50,7 +51,6 @@ def export(
     with the LaTeX to include it. BibTeX entries of the paper and of fedpriv are beside. Each file says what
     made it.
     """
-    from fedpriv.cli.results import results_of
     from fedpriv.report.kit import Kit
     from fedpriv.store.machine import code
     from fedpriv.workflow.export import export as write
@@ -59,7 +59,9 @@ def export(
     if len(words) < 2:
         raise BadInput(f"export {words[0]}: found no table or figure, allowed: those of fedpriv list tables")
     folder, version = results_of(words[0], reference), code()
+    there = [path.stem for path in elements(folder)]
+    names = [match_name("table or figure", name, there, f"fedpriv show {folder}") for name in words[1:]]
     typed = shlex.join(["fedpriv", "export", *words, "--to", str(to), "--width", width])
     made = f"fedpriv {version}", f"made by: {typed}", f"results: {folder}"
-    files = list(map(str, write(folder, words[1:], Kit(to, size, made), configs, version)))
+    files = list(map(str, write(folder, names, Kit(to, size, made), configs, version)))
     print_result({"files": files}, files, as_json)

@@ -16,20 +16,21 @@ if TYPE_CHECKING:
     from fedpriv.config.jobs import RunRow
 
 
+Preset = Annotated[
+    Path,
+    typer.Argument(
+        metavar="PRESET",
+        help="A preset, for example config/laptop.yaml.",
+        callback=preset_file,
+        autocompletion=complete.presets,
+    ),
+]
 # Of a row, what fits into a line of a terminal.
 PRINTED = ("paper", "run", "seed", "state", "minutes", "mem_mb", "gpu", "job")
 
 
 def plan(
-    config: Annotated[
-        Path,
-        typer.Argument(
-            metavar="PRESET",
-            help="A preset, for example config/laptop.yaml.",
-            callback=preset_file,
-            autocompletion=complete.presets,
-        ),
-    ],
+    config: Preset,
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A key of the preset; repeatable.")
     ] = None,
@@ -80,8 +81,8 @@ def shown(row: RunRow) -> dict[str, Any]:
 
 def printed(row: RunRow) -> dict[str, Any]:
     """Return what a terminal shows of a row; a job is named where it has other runs, too."""
-    alone = row.job == f"{row.run}/seed{row.seed}"
-    return {name: shown(row)[name] for name in PRINTED} | ({"job": ""} if alone else {})
+    line, alone = shown(row), row.job == f"{row.run}/seed{row.seed}"
+    return {name: line[name] for name in PRINTED} | ({"job": ""} if alone else {})
 
 
 def count(rows: list[RunRow], state: str) -> int:

@@ -26,6 +26,7 @@ from fedpriv.report import render, sentences
 from fedpriv.report.metrics import METRICS
 from fedpriv.report.notes import footnotes, preset_notes, substitutes, substitutes_title
 from fedpriv.report.results import Results, rows_of
+from fedpriv.report.sample import margins
 from fedpriv.report.sentences import Measured, combine, number
 from fedpriv.report.stability import instability
 from fedpriv.report.verdicts import (
@@ -146,12 +147,12 @@ def outcome(results: Results, claim: Claim, case: Case) -> Outcome:
         return Outcome(case.name, None, *why)
     first = value(left, results, {**case.left, **case.numbers})
     second = value(right, results, {**case.right, **case.numbers})
-    margins = sentences.margins_of(first, at_least, second)
-    if len(margins) == 1 and all(map(same_for_every_seed, claim.calls)):
-        margins = np.repeat(margins, 2, axis=0)  # as any other seed has it
+    by_seed = margins(first.sample, second.sample, at_least)
+    if len(by_seed) == 1 and all(map(same_for_every_seed, claim.calls)):
+        by_seed = np.repeat(by_seed, 2, axis=0)  # as any other seed has it
     doubt, instead = undecided_reason(results, claim, sides)
     words = sentences.sentence(first, at_least, second)
-    return Outcome(case.name, margins, words + doubt, instead, sentences.seeds_of(first, second))
+    return Outcome(case.name, by_seed, words + doubt, instead, sentences.seeds_of(first, second))
 
 
 def not_compared(

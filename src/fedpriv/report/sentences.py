@@ -19,7 +19,7 @@ import pandas as pd
 
 from fedpriv.account.statement import attacker_accuracy
 from fedpriv.report import numbers
-from fedpriv.report.sample import Operation, Sample, join_comparisons, margins
+from fedpriv.report.sample import Operation, Sample, join_comparisons
 
 ACCURACY, PUBLISHED, GAIN, EPSILON, GROWTH = "accuracy", "published", "gain", "epsilon", "growth"
 SIDE_UNITS = {GAIN: "gain {} points", EPSILON: "ε {}"}  # of both sides of a comparison
@@ -50,9 +50,7 @@ def number(value: float) -> Measured:
 
 def combine(of: Operation, left: Measured, right: Measured) -> Measured:
     """Return the sum, difference, product or ratio; the difference of two accuracies is a gain in points."""
-    combined = {operator.add: Sample.__add__, operator.sub: Sample.__sub__}
-    combined |= {operator.mul: Sample.__mul__, operator.truediv: Sample.__truediv__}
-    values = combined[of](left.sample, right.sample)
+    values: Sample = of(left.sample, right.sample)
     if of is operator.sub and left.kind == right.kind in (ACCURACY, PUBLISHED):
         points = left.read - right.read
         whole = f"{100 * points.seeds.iloc[0]:.0f}".replace("-", "−")
@@ -121,11 +119,6 @@ def sentence(left: Measured, at_least: bool, right: Measured) -> str:
     first, second = (right, left) if at_least and left.kind in (EPSILON, GROWTH) else (left, right)
     unit = SIDE_UNITS.get(left.kind if left.kind == right.kind else "", "{}")
     return unit.format(against(first, second))
-
-
-def margins_of(left: Measured, at_least: bool, right: Measured) -> np.ndarray:
-    """Return by seed how far the left side is on the claimed side of the right one."""
-    return margins(left.sample, right.sample, at_least)
 
 
 def seeds_of(left: Measured, right: Measured) -> pd.DataFrame:

@@ -13,7 +13,7 @@ from fedpriv.account.ledgers import LEDGER
 from fedpriv.account.runs import write_ledger
 from fedpriv.config.files import figure_names
 from fedpriv.config.plan import Plan, make_plan
-from fedpriv.errors import BadInput, match_name
+from fedpriv.errors import BadInput
 from fedpriv.paper.figures import FigureSpec, RoundsFigure
 from fedpriv.paper.paper import read_yaml
 from fedpriv.report.kit import Kit, write_citations, write_figure, write_table
@@ -25,12 +25,10 @@ from fedpriv.workflow.rerender import account_together, directories_of_runs, ren
 def export(folder: Path, names: Sequence[str], kit: Kit, configs: Path, version: str) -> list[Path]:
     """Write what an author needs of the tables and figures of RESULTS/PAPER by `names`; return the files.
 
-    Tables are those that were rendered. A figure is drawn anew from the runs that were collected there, or of
+    All were rendered, as tables are taken. A figure is drawn anew from the runs that were collected there, or of
     reference results from the stored runs that it reads; where it has an ε they are accounted: seconds a run.
     """
     preset, paper = folder.resolve().parts[-2:]
-    there = [path.stem for kind in ("tables", "figures") for path in sorted(folder.glob(f"{kind}/*.json"))]
-    names = [match_name("table or figure", name, there, f"fedpriv show {folder}") for name in names]
     drawn = [name for name in names if not table_of(folder, name)]
     tables = [folder / "tables" / f"{name}.tex" for name in names if name not in drawn]
     require_latex(folder, tables)

@@ -81,7 +81,8 @@ def read_cell(results: Results, declared: AccuracyTable, row: Row, column: str) 
     if value.seeds.empty:
         state = "not measured"
     judged = cell.within and state == OK and metric == ACCURACY
-    why = instability(run, run.within(*cell.budgets)) if judged else ""
+    read = pd.DataFrame({"round": rounds.seeds, "value": value.seeds})
+    why = instability(run, read) if judged else ""
     facts = {"clients": run.rounds["population"].iloc[0]}
     facts |= {name: run.fact(name) for name in ("substitute_for", "cut")}
     return ReadCell(row, column, cell, state, why, value, rounds, spent, facts)

@@ -99,10 +99,10 @@ def different(meanings: Iterable[Mapping[str, Any]], column: str) -> list[Any]:
 
 def cell_text(epsilon: Sample | None) -> str:
     """Text of an ε, and of what it leaves to an attacker."""
-    if epsilon is None or epsilon_text(epsilon) == numbers.NONE:
+    if epsilon is None or (text := epsilon_text(epsilon)) == numbers.NONE:
         return numbers.NONE
     left = float(attacker_accuracy(epsilon.seeds.mean()))
-    return f"{epsilon_text(epsilon)} ({numbers.attacker(left)})"
+    return f"{text} ({numbers.attacker(left)})"
 
 
 def tidy_lines(cells: Sequence[ReadCell], counted: Counts) -> Iterator[Line]:
@@ -112,5 +112,5 @@ def tidy_lines(cells: Sequence[ReadCell], counted: Counts) -> Iterator[Line]:
             if epsilon is not None:
                 about = {"run": read.cell.run, **epsilon.meaning}
                 right = Sample(epsilon.seeds.map(attacker_accuracy))
-                yield Line(read.row.key, read.column, "epsilon", Sample(epsilon.values), about)
+                yield Line(read.row.key, read.column, "epsilon", epsilon, about)
                 yield Line(read.row.key, read.column, "attacker_accuracy", right, about)

@@ -173,7 +173,7 @@ def tidy_lines(line: RunLine, columns: Sequence[TableColumn]) -> Iterator[Line]:
     """Yield the numbers of a line for machines."""
     for column, sample in zip(columns, line.samples, strict=False):
         about = {"run": line.run, **sample.meaning, **line.settings}
-        yield Line(line.label, column.name, column.quantity, Sample(sample.seeds), about)
+        yield Line(line.label, column.name, column.quantity, sample, about)
 
 
 def counting_notes(columns: Iterable[TableColumn], lines: Sequence[Line]) -> Iterator[str]:
