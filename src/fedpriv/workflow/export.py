@@ -23,10 +23,11 @@ from fedpriv.workflow.rerender import account_together, directories_of_runs, ren
 
 
 def export(folder: Path, names: Sequence[str], kit: Kit, configs: Path, version: str) -> list[Path]:
-    """Write what an author needs of the tables and figures of RESULTS/PAPER by `names`; return the files.
+    """Write tables and figures of RESULTS/PAPER as an author needs them; return the files.
 
-    All were rendered, as tables are taken. A figure is drawn anew from the runs that were collected there, or of
-    reference results from the stored runs that it reads; where it has an ε they are accounted: seconds a run.
+    Each of the `names` was rendered. A table is taken as it was. A figure is drawn anew from the runs that
+    were collected there, or of reference results from the stored runs that it reads; where it has an ε they
+    are accounted: seconds a run.
     """
     preset, paper = folder.resolve().parts[-2:]
     drawn = [name for name in names if not table_of(folder, name)]
