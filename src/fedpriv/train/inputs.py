@@ -62,18 +62,7 @@ def partition_for(run: Run, dataset: arrays.Arrays, seed: int) -> partition.Part
     `deal: copies` every copy is dealt by itself. A law that deals writers is BadInput where nobody knows
     them, and so is one that goes by classes where examples have none, or many.
     """
-    if run.partition.by_owner and not len(dataset.owner):
-        laws = ", ".join(sorted(name for name, law in partition.PARTITIONS.items() if not law.by_owner))
-        raise BadInput(
-            f"partition.law: found {getattr(run.partition, 'law', '')} with dataset {run.data}, of which "
-            f"nobody knows the writers, allowed: {laws}"
-        )
-    if run.partition.by_label and (dataset.y_train.ndim > 1 or dataset.y_train.dtype.kind == "f"):
-        laws = ", ".join(sorted(name for name, law in partition.PARTITIONS.items() if not law.by_label))
-        raise BadInput(
-            f"partition.law: found {getattr(run.partition, 'law', '')} with dataset {run.data}, whose "
-            f"examples have no one class each, allowed: {laws}"
-        )
+    check_deals(run, dataset)
     rng, copies = Streams(seed, shared_law(run)).numpy("partition"), dataset.copies
     if copies == 1 or run.partition.deal == "copies":
         return run.partition.split(dataset.y_train, rng, dataset.owner)
@@ -84,6 +73,26 @@ def partition_for(run: Run, dataset: arrays.Arrays, seed: int) -> partition.Part
         raise BadInput(f"{error}; counted in images, of which every one stands for {copies} copies") from None
     indices = (dealt.indices[:, None] * copies + np.arange(copies, dtype=np.int32)).ravel()
     return partition.Partition(indices, dealt.offsets * copies)
+
+
+def check_deals(run: Run, dataset: arrays.Arrays) -> None:
+    """Raise BadInput where the law deals by what the examples do not have: writers, or a class each."""
+    lacks = {
+        "by_owner": "of which nobody knows the writers" if not len(dataset.owner) else "",
+        "by_label": "whose examples have no one class each" if without_class(dataset.y_train) else "",
+    }
+    for need, lack in lacks.items():
+        if lack and getattr(run.partition, need):
+            laws = sorted(name for name, law in partition.PARTITIONS.items() if not getattr(law, need))
+            law = getattr(run.partition, "law", "")
+            raise BadInput(
+                f"partition.law: found {law} with dataset {run.data}, {lack}, allowed: {', '.join(laws)}"
+            )
+
+
+def without_class(labels: np.ndarray) -> bool:
+    """Return True where examples have no one class each: several labels, or a number to be predicted."""
+    return labels.ndim > 1 or labels.dtype.kind == "f"
 
 
 def shared_law(run: Run) -> str:
