@@ -45,7 +45,7 @@ def test_a_run_is_trained_once_and_then_found(fedpriv, here):
         (
             {"hooks": {"upload_noise_std": 1e-4}},
             [
-                "not a guarantee: the size of a cohort is seen",
+                "not a guarantee: the number of participants leaks",
                 "accounting sized",
                 "accounting upload",
                 "drawn",
