@@ -26,10 +26,11 @@ from fedpriv.report import render, sentences
 from fedpriv.report.metrics import METRICS
 from fedpriv.report.notes import footnotes, preset_notes, substitutes, substitutes_title
 from fedpriv.report.results import Results, rows_of
-from fedpriv.report.sample import margins
+from fedpriv.report.sample import ROUNDING, decision_of_margins, margins
 from fedpriv.report.sentences import Measured, combine, number
 from fedpriv.report.stability import instability
 from fedpriv.report.verdicts import (
+    CLAIM_COUNTS,
     COUNTS,
     CUT,
     NOT_JUDGED,
@@ -38,14 +39,12 @@ from fedpriv.report.verdicts import (
     OUTCOMES,
     PARTLY,
     REPRODUCED,
-    ROUNDING,
     SOUNDNESS,
     STANDING,
     SUBSTITUTE,
     UNDECIDED,
     UNSOUND,
     claim_verdict,
-    decision_of_margins,
     verdict_alone,
 )
 
@@ -281,7 +280,7 @@ def measured_text(case: Outcome, standing: str) -> str:
 
 CLAIM_COLUMNS = [
     *("id", "place", "claim", "verdict", "outcome", "soundness", "measured", "test", "reason"),
-    *("cells", "decided", *COUNTS.values()),
+    *CLAIM_COUNTS,
 ]
 # Of a case, a line a seed: what was measured on either side, and of accuracies how much larger the first is.
 CASE = ["id", "case", "seed", "left", "right", "gain"]

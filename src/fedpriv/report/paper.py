@@ -9,8 +9,9 @@ from fedpriv.paper.figures import FigureSpec
 from fedpriv.paper.paper import Paper
 from fedpriv.paper.tables import main_of_places
 from fedpriv.progress import count_each
-from fedpriv.report.render import PrintedTable, escape_markdown
+from fedpriv.report.render import PrintedTable
 from fedpriv.report.results import load_results
+from fedpriv.report.texts import escape_markdown
 from fedpriv.store.files import writing
 
 

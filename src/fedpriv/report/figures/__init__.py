@@ -21,8 +21,8 @@ from fedpriv.paper.figures import AxesPair, FigureSpec, RoundsFigure
 from fedpriv.report import claims
 from fedpriv.report.figures import looks, notes, rounds
 from fedpriv.report.figures.looks import GREY, Label
-from fedpriv.report.render import escape_figure
 from fedpriv.report.results import Results
+from fedpriv.report.texts import escape_figure
 from fedpriv.store.files import writing
 
 # A kind draws a panel, whose labels end up in one legend, and returns what is to be written into it.

@@ -9,8 +9,8 @@ import pandas as pd
 from fedpriv.paper.figures import AxesPair, DrawnRun, FigureSpec
 from fedpriv.paper.tables import full_title
 from fedpriv.report.notes import accountings, footnotes, meaning_text, preset_notes
-from fedpriv.report.render import escape_markdown
 from fedpriv.report.results import Results, meaning_of
+from fedpriv.report.texts import escape_markdown
 
 
 def content(results: Results, declared: FigureSpec, caption: str) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from fedpriv.report.figures import legend_entries
-from fedpriv.report.render import escape_figure
+from fedpriv.report.texts import escape_figure
 from fedpriv.report.verdicts import is_unstable
 
 SHORT = {"baseline": "none", "Baseline": "none", "no noise": "none"}  # what fits below a mark

@@ -14,9 +14,9 @@ from fedpriv.report.figures.looks import GREY, Label, color_of, of_curves
 from fedpriv.report.metrics import METRICS
 from fedpriv.report.notes import LEVELS
 from fedpriv.report.numbers import delta
-from fedpriv.report.render import escape_figure
 from fedpriv.report.results import Results, by_round
 from fedpriv.report.stability import instability
+from fedpriv.report.texts import escape_figure
 
 PERCENT = ("accuracy", "drawn_accuracy")
 LOGARITHMIC = ("epsilon", "growth")

@@ -16,12 +16,13 @@ from fedpriv.report import numbers
 from fedpriv.report.lines import STATISTIC, Line, tidy
 from fedpriv.report.metrics import METRICS
 from fedpriv.report.notes import accountings, footnotes, substitutes_title
-from fedpriv.report.render import INDENT, PrintedTable
+from fedpriv.report.render import PrintedTable
 from fedpriv.report.results import MEANING, Results
-from fedpriv.report.sample import Sample
+from fedpriv.report.sample import Sample, reach_verdict
 from fedpriv.report.tables.accuracy_notes import WHOSE, caveats, reading_notes
 from fedpriv.report.tables.cells import ReadCell, deltas_by_level, read_cells, ways_of_counting
-from fedpriv.report.verdicts import ANOTHER_NETWORK, CUT, NOT_JUDGED, SUBSTITUTE, UNSTABLE, reach_verdict
+from fedpriv.report.texts import INDENT
+from fedpriv.report.verdicts import ANOTHER_NETWORK, CUT, NOT_JUDGED, SUBSTITUTE, UNSTABLE
 from fedpriv.trace import EVALUATED
 
 KEY = ["table", "row", "column", "source", "quantity"]
