@@ -149,7 +149,7 @@ def decision(margin: Interval, threshold: float = 0.0) -> str:
 
 
 def reach_verdict(
-    ours: Interval, published: float, last_digit: float, std: float = 0.0, less: bool = False
+    ours: Interval, published: float, last_digit: float, std: float | None = None, less: bool = False
 ) -> str:
     """Verdict on a published number, up to `last_digit`, half of its last one, as a claim would be judged.
 
