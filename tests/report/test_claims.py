@@ -9,6 +9,7 @@ from support.made_claims import claim
 
 from fedpriv.report.claims import Outcome, judge, write_claims
 from fedpriv.report.render import read_table
+from fedpriv.report.sample import decision_of_margins
 from fedpriv.report.verdicts import (
     COUNTS,
     FAILS,
@@ -18,7 +19,6 @@ from fedpriv.report.verdicts import (
     SUBSTITUTE,
     UNDECIDED,
     claim_verdict,
-    decision_of_margins,
 )
 
 ABOVE, ACROSS, BELOW = np.array([0.1, 0.11]), np.array([1.0, -0.9]), np.array([-0.1, -0.11])

@@ -13,7 +13,7 @@ from fedpriv.paper.tables import Cell, EpsilonBudget
 from fedpriv.report.collect import collect
 from fedpriv.report.metrics import METRICS
 from fedpriv.report.results import Results, load_results
-from fedpriv.report.verdicts import decision_of_margins
+from fedpriv.report.sample import decision_of_margins
 
 SEQUENTIAL, PARALLEL = (
     EpsilonSelector(accountant="moments", accounting=accounting) for accounting in ("sequential", "parallel")

@@ -19,7 +19,7 @@ from support.nasty import NASTY, seen
 
 from fedpriv.progress import visible
 from fedpriv.report import render
-from fedpriv.report.render import (
+from fedpriv.report.texts import (
     KNOWN,
     escape_csv,
     escape_figure,
@@ -28,7 +28,7 @@ from fedpriv.report.render import (
     escape_markdown,
     unescape_csv,
 )
-from fedpriv.report.render import LATEX as COMMANDS
+from fedpriv.report.texts import LATEX as COMMANDS
 
 EXPECTED = list(map(seen, NASTY))
 DETAILS = [f"Tested: {text}" for text in NASTY]

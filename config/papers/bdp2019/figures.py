@@ -8,7 +8,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 from fedpriv.account.statement import attacker_accuracy
 from fedpriv.report import numbers
 from fedpriv.report.figures.looks import GREY, Label, color_of
-from fedpriv.report.render import escape_figure
+from fedpriv.report.texts import escape_figure
 
 PUBLISHED = {5: 0.9933, 8: 0.9997, 10: 0.99995}  # ε: the accuracy of a guess
 LABELS = {5: "99.33 %", 8: "99.97 %", 10: "99.995 %"}  # as printed

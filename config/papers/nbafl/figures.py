@@ -5,7 +5,7 @@ import pandas as pd
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from fedpriv.report.figures.looks import GREY, looks
-from fedpriv.report.render import escape_figure
+from fedpriv.report.texts import escape_figure
 
 APART = 1.03  # between the points of two series at the same place, as a ratio
 PUBLISHED = (  # ε/c, accuracy (%)

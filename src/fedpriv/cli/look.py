@@ -28,7 +28,6 @@ from fedpriv.cli.results import (
     outcome_texts,
     outcomes,
     published_cells,
-    read_texts,
     rendered_folders,
     results_of,
     row_labels,
@@ -39,6 +38,7 @@ from fedpriv.cli.results import (
 from fedpriv.cli.table import Table
 from fedpriv.errors import BadInput, match_name, plain
 from fedpriv.progress import print_stderr
+from fedpriv.report.texts import OURS, read_texts
 
 if TYPE_CHECKING:
     from fedpriv.paper.paper import Paper
@@ -262,7 +262,7 @@ def element_facts(path: Path) -> Shown:
     parts: list[Table | str] = []
     for number, block in enumerate(texts.get("blocks", ())):
         lines = [dict(zip(block["columns"], row, strict=True)) for row in block["rows"]]
-        parts += ["", "In this reproduction alone:"] if number else []
+        parts += ["", OURS] if number else []
         parts.append(Table("" if number else texts["title"], lines, once=False))
     parts += ["", *texts["notes"]] if parts else [texts["title"], texts["caption"]]
     return texts | {"files": files}, [*parts, "", *(f"    {file}" for file in files)]

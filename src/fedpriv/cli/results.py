@@ -9,7 +9,6 @@ keys of the paper's YAML. A *cell* joins the two. Nothing heavy is imported, so 
 from __future__ import annotations
 
 import csv
-import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -17,9 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from fedpriv.errors import BadInput, nearest, no_such, plain
+from fedpriv.report.texts import INDENT, read_texts, unescape_csv
+from fedpriv.report.verdicts import CLAIM_COUNTS, counts_text, verdict_counts
 
 FULL = ("paper", "laptop")  # presets, of which the first that renders a paper shows it
-INDENT = "\u2002"  # before a line of a table that stands under its row
 OURS = "ours"  # the place of a claim that is not the paper's
 NUMBERS = ("value", "low", "high", "seeds", "delta")
 MEASURED = ("value", "low", "high", "seeds", "status", "substitute_for", "cut", "run")  # of a cell
@@ -29,7 +29,6 @@ MEANING = (  # of an ε, in the order in which it is read
 )
 CLAIM = ("claim", "place", "verdict", "outcome", "soundness")
 CELL = ("table", "row", "column", "run")
-COUNTS = ("cells", "decided", "hold", "fail", "undecided", "not_judged", "not_run")  # of a claim
 
 
 # Where results are
@@ -107,14 +106,6 @@ def element_named(folder: Path, words: Sequence[str]) -> tuple[Path, Sequence[st
 # What they say
 
 
-def read_texts(path: Path) -> dict[str, Any]:
-    """Read the texts of a table or figure; a missing or damaged file is BadInput that names it."""
-    try:
-        return dict(json.loads(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError) as error:
-        raise BadInput(f"{path}: found no texts ({error}), allowed: what the workflow writes") from None
-
-
 def read_lines(
     path: Path, columns: Iterable[str], is_number: Callable[[str], bool] = NUMBERS.__contains__
 ) -> list[dict[str, Any]]:
@@ -125,8 +116,8 @@ def read_lines(
     """
 
     def value(name: str, text: str) -> Any:
-        if not is_number(name):  # `'` is there for spreadsheets
-            return re.sub(r"^'(?='*[=+\-@＝＋－＠])", "", text)  # noqa: RUF001
+        if not is_number(name):
+            return unescape_csv(text)
         return int(text) if text.isdigit() else float(text) if text else None
 
     try:
@@ -241,8 +232,8 @@ def seed_lines(path: Path) -> list[dict[str, Any]]:
 
 def claim_lines(folder: Path) -> list[dict[str, Any]]:
     """Return the judged claims of RESULTS/PAPER, a line each."""
-    lines = read_lines(folder / "claims.csv", (*CLAIM, *COUNTS), COUNTS.__contains__)
-    return [{name: line[name] for name in (*CLAIM, *COUNTS)} for line in lines]
+    lines = read_lines(folder / "claims.csv", (*CLAIM, *CLAIM_COUNTS), CLAIM_COUNTS.__contains__)
+    return [{name: line[name] for name in (*CLAIM, *CLAIM_COUNTS)} for line in lines]
 
 
 Published = list[tuple[dict[str, Any], list[dict[str, Any]]]]
@@ -256,21 +247,18 @@ def published_cells(folder: Path) -> Published:
 
 
 def outcomes(folder: Path, published: Published) -> dict[str, dict[str, int]]:
-    """Return how often published numbers, claims of the paper and claims of ours came out how."""
-    lines = [("published numbers", cell) for texts, cells in published if texts["main"] for cell in cells]
-    if (folder / "claims.csv").exists():
-        for claim in claim_lines(folder):
-            lines.append((f"claims of {'ours' if claim['place'] == OURS else 'the paper'}", claim))
-    counts: dict[str, Counter[str]] = {}
-    for what, line in lines:
-        counts.setdefault(what, Counter())[line["verdict"]] += 1
-    return {what: dict(verdicts.most_common()) for what, verdicts in counts.items()}
+    """Return how often published numbers, claims of the paper and claims of ours have which verdict."""
+    numbers = (cell["verdict"] for texts, cells in published if texts["main"] for cell in cells)
+    counts = {"published numbers": verdict_counts(numbers)}
+    claims = claim_lines(folder) if (folder / "claims.csv").exists() else []
+    for whose, ours in (("the paper", False), ("ours", True)):
+        verdicts = Counter(claim["verdict"] for claim in claims if (claim["place"] == OURS) is ours)
+        counts[f"claims of {whose}"] = dict(verdicts.most_common())
+    return {what: verdicts for what, verdicts in counts.items() if verdicts}
 
 
 def outcome_texts(paper: str, outcomes: Mapping[str, Mapping[str, int]]) -> list[str]:
     """Return how the published numbers and the claims of a paper came out, a sentence each."""
     return [
-        f"{paper}: {sum(counts.values())} {what}: "
-        + ", ".join(f"{many} {verdict}" for verdict, many in counts.items())
-        for what, counts in outcomes.items()
+        f"{paper}: {sum(counts.values())} {what}: {counts_text(counts)}" for what, counts in outcomes.items()
     ]

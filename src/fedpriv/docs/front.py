@@ -32,8 +32,9 @@ from fedpriv.paper.tables import accuracy_tables
 from fedpriv.report import compared
 from fedpriv.report.metrics import printed_number
 from fedpriv.report.numbers import percent
-from fedpriv.report.render import escape_markdown, grids, read_table
-from fedpriv.report.verdicts import FAILS, HOLDS, NOT_REPRODUCED, REPRODUCED, verdict_counts
+from fedpriv.report.render import grids, read_table
+from fedpriv.report.texts import escape_markdown
+from fedpriv.report.verdicts import FAILS, HOLDS, NOT_REPRODUCED, REPRODUCED, counts_text, verdict_counts
 
 # Pages by their sources.
 SOURCES = {
@@ -130,7 +131,9 @@ def paper_counts(reference: Path, papers: Iterable[Mapping[str, str]]) -> Iterat
     yield head(["Paper", "Reproduced here", "Published accuracies", "In one sentence"])
     for paper in papers:
         cells = compared.papers_cells(reference / paper["of"])
-        count = "none in a table" if cells.empty else f"{len(cells)}: {verdict_counts(cells['verdict'])}"
+        counts = verdict_counts(cells.get("verdict", ()))
+        none = "none in a table" if cells.empty else "none verified"
+        count = f"{sum(counts.values())}: {counts_text(counts)}" if counts else none
         yield line([paper["name"], paper["here"], count, paper["says"]])
 
 

@@ -9,7 +9,8 @@ from fedpriv.config.plan import load_preset
 from fedpriv.paper.paper import Paper, homes, load_paper
 from fedpriv.paper.tables import full_title, main_of_places
 from fedpriv.report import compared
-from fedpriv.report.render import escape_markdown, grids, read_table, read_texts
+from fedpriv.report.render import grids, read_table
+from fedpriv.report.texts import escape_markdown, read_texts
 from fedpriv.store.summary import RUNS
 
 REFERENCE = "results/reference"  # <preset>/<paper>/: what `make reference` keeps

@@ -109,22 +109,20 @@ def parts(node: ast.expr, line: str = "") -> Iterator[Call | str]:
             for argument in call.arguments:
                 if isinstance(argument, ast.expr):
                     yield from parts(argument, line)
-        case _:
-            place = node.func if isinstance(node, ast.Call) and not node.keywords else node
-            raise node_error(line, place, f"a number, a name, + - * / or one of {', '.join(SIGNATURES)}")
+        case ast.Call(func=wrong, keywords=[]) | wrong:
+            raise node_error(line, wrong, f"a number, a name, + - * / or one of {', '.join(SIGNATURES)}")
 
 
 def call_of(node: ast.Call, line: str = "") -> Call:
     """Return a call, whose names stand first; the one private run need not be named."""
-    name, trees = node.func.id if isinstance(node.func, ast.Name) else "", node.args
+    name, trees = ast.unparse(node.func), node.args
     signature = SIGNATURES[name]
     most = len(trees) if signature.several else len(signature.names)
-    first = takewhile(lambda tree: isinstance(tree, ast.Name), trees[:most])
-    names = [tree.id for tree in first if isinstance(tree, ast.Name)]
+    names = [*map(ast.unparse, takewhile(lambda tree: isinstance(tree, ast.Name), trees[:most]))]
     others = trees[len(names) :]
     if not names and signature.names == (PRIVATE,):
         names = [RUN]
-    least = len([kind for kind in signature.arguments if kind != MEASURE])
+    least = len(signature.arguments) - signature.arguments.count(MEASURE)
     if len(names) < len(signature.names) or not least <= len(others) <= len(signature.arguments):
         raise node_error(line, node, signature_text(name))
     arguments = [argument(tree, kind, line) for tree, kind in zip(others, signature.arguments, strict=False)]
@@ -133,19 +131,28 @@ def call_of(node: ast.Call, line: str = "") -> Call:
 
 def argument(node: ast.expr, kind: str, line: str) -> Any:
     """Argument of a call beside its names."""
-    value = node.value if isinstance(node, ast.Constant) else None
-    if kind == metrics.VALUE:
-        return node
-    if kind == metrics.NUMBER and isinstance(value, int | float):
-        return float(value)
-    if (kind == metrics.AUDIT and isinstance(value, str)) or (kind == MEASURE and value in MEASURES):
-        return value
-    if kind == metrics.ACCOUNTANT and isinstance(value, str):
-        try:
-            return SELECTOR.validate_python(value)
-        except ValidationError as error:
-            raise piece_error(line, value, error.errors()[0]["msg"]) from None
-    raise node_error(line, node, " or ".join(MEASURES) if kind == MEASURE else f"such as {kind}")
+    match kind, node:
+        case metrics.VALUE, _:
+            return node
+        case metrics.NUMBER, ast.Constant(value=int() | float() as value):
+            return float(value)
+        case metrics.AUDIT, ast.Constant(value=str() as value):
+            return value
+        case metrics.MEASURE, ast.Constant(value=value) if value in MEASURES:
+            return value
+        case metrics.ACCOUNTANT, ast.Constant(value=str() as value):
+            return selector_in_words(value, line)
+        case _:
+            allowed = " or ".join(MEASURES) if kind == MEASURE else f"such as {kind}"
+            raise node_error(line, node, allowed)
+
+
+def selector_in_words(words: str, line: str) -> EpsilonSelector:
+    """Return the ε that words of a line mean; BadInput says what is wrong with them."""
+    try:
+        return SELECTOR.validate_python(words)
+    except ValidationError as error:
+        raise piece_error(line, words, error.errors()[0]["msg"]) from None
 
 
 def node_error(line: str, node: ast.expr, allowed: str) -> BadInput:

@@ -1,6 +1,6 @@
 """A sentence of a paper made checkable: one line of arithmetic that must hold in every case it is about."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal, NamedTuple
 
 from pydantic import model_validator
@@ -13,6 +13,7 @@ from fedpriv.paper.metrics import ACCOUNT, COLUMN, COUNTED, PRINTED, PRIVATE, RU
 from fedpriv.paper.tables import AccuracyTable, Cell, Row
 
 OUR_QUESTION = "ours_"  # how the ids begin of questions that no paper asks
+TableRow = tuple[AccuracyTable, Row]
 
 
 class Case(NamedTuple):
@@ -77,6 +78,11 @@ class Claim(Frozen):
         return [part for part in self.parts if isinstance(part, Call)]
 
     @property
+    def numbers(self) -> list[str]:
+        """The names of numbers, from left to right."""
+        return [part for part in self.parts if isinstance(part, str)]
+
+    @property
     def printed(self) -> bool:
         """Whether it is about a published number."""
         return any(call.function == "published" for call in self.calls)
@@ -98,10 +104,10 @@ class Claim(Frozen):
     @model_validator(mode="after")
     def _complete(self) -> "Claim":
         try:
-            numbers = [part for part in self.parts if isinstance(part, str)]
+            numbers = self.numbers
         except BadInput as error:
-            place = {"where": f"{self.id}: check", "said": str(error)}
-            raise PydanticCustomError("choice", "{where}: {said}", place) from None
+            words = {"where": f"{self.id}: check", "error": str(error)}
+            raise PydanticCustomError("choice", "{where}: {error}", words) from None
         if bool(self.tables) == bool(self.cases):
             keys = ["tables", "cases"] if self.tables else []
             raise choice_error(self.id, keys, "one of tables, cases")
@@ -111,11 +117,12 @@ class Claim(Frozen):
         only += self.names(PRINTED, COUNTED)
         if self.cases and only:
             raise choice_error(self.id, only, "these of `tables` only")
-        self._check_cases(numbers)
+        self._check_cases()
         return self
 
-    def _check_cases(self, numbers: Sequence[str]) -> None:
+    def _check_cases(self) -> None:
         """Raise the error of a case that lacks a name or a number, or has one too many."""
+        numbers = self.numbers
         names = [*dict.fromkeys([*self.names(COLUMN, PRIVATE), *numbers])]
         for label, case in self.named_cases().items():
             plain = [key for key, value in case.items() if not isinstance(value, str)]
@@ -133,13 +140,17 @@ class Claim(Frozen):
             cells = {name: Cell(run) for name, run in case.items() if isinstance(run, str)}
             numbers = {name: value for name, value in case.items() if not isinstance(value, str)}
             yield Case(label, cells, cells, numbers)
-        chosen = self.rows(tables)
-        for right in every_row(self.elsewhere, tables) if self.elsewhere else chosen:
-            left = chosen[0] if self.elsewhere else right
-            if not self.elsewhere or left != right:
-                yield Case(row_citation(*right), cells_of(*left), cells_of(*right), {})
+        for left, right in self.compared_rows(tables):
+            yield Case(row_citation(*right), cells_of(*left), cells_of(*right), {})
 
-    def rows(self, tables: Mapping[str, AccuracyTable]) -> list[tuple[AccuracyTable, Row]]:
+    def compared_rows(self, tables: Mapping[str, AccuracyTable]) -> list[tuple[TableRow, TableRow]]:
+        """Return the rows of either side: both the same, or the one that is chosen and each elsewhere."""
+        chosen = self.rows(tables)
+        if not self.elsewhere:
+            return [(row, row) for row in chosen]
+        return [(chosen[0], row) for row in every_row(self.elsewhere, tables) if row != chosen[0]]
+
+    def rows(self, tables: Mapping[str, AccuracyTable]) -> list[TableRow]:
         """Return the rows that are chosen, in the order of the tables; of public data alone none."""
         rows = [(table, row) for table, row in every_row(self.tables, tables) if not row.free]
         rows = [(table, row) for table, row in rows if not self.clients or row.clients in self.clients]
@@ -149,6 +160,18 @@ class Claim(Frozen):
         """Raise BadInput if something is named that is not declared: a run, table, column or row."""
         require_known(f"{where}: tables", self.tables, tables)
         require_known(f"{where}: elsewhere", self.elsewhere, tables)
+        self._validate_rows(where, tables)
+        for name in (*self.tables, *self.elsewhere):
+            require_known(f"{where}: column of {name}", self.names(COLUMN, COUNTED), tables[name].labels)
+        self._validate_cells(where, tables)
+        for case in self.judged(tables):
+            named = {**case.left, **case.right}
+            require_known(
+                f"{where}: runs", (named[name].run for name in self.names(COLUMN, COUNTED, PRIVATE)), runs
+            )
+
+    def _validate_rows(self, where: str, tables: Mapping[str, AccuracyTable]) -> None:
+        """Raise BadInput if no row is chosen, or several are where one is compared with others."""
         rows = every_row(self.tables, tables)
         require_known(f"{where}: clients", self.clients, (row.clients for _, row in rows))
         require_known(f"{where}: labels", self.labels, (row.key for _, row in rows))
@@ -157,14 +180,6 @@ class Claim(Frozen):
             allowed = "one, against those elsewhere" if self.elsewhere else "at least one"
             raise BadInput(
                 f"{where}: found {count or 'no'} rows with these clients and labels, allowed: {allowed}"
-            )
-        for name in (*self.tables, *self.elsewhere):
-            require_known(f"{where}: column of {name}", self.names(COLUMN, COUNTED), tables[name].labels)
-        self._validate_cells(where, tables)
-        for case in self.judged(tables):
-            named = {**case.left, **case.right}
-            require_known(
-                f"{where}: runs", (named[name].run for name in self.names(COLUMN, COUNTED, PRIVATE)), runs
             )
 
     def _validate_cells(self, where: str, tables: Mapping[str, AccuracyTable]) -> None:
@@ -177,7 +192,7 @@ class Claim(Frozen):
                 require_known(f"{where}: {row_citation(table, row)}: {kind}", self.names(kind), allowed)
 
 
-def every_row(names: Iterable[str], tables: Mapping[str, AccuracyTable]) -> list[tuple[AccuracyTable, Row]]:
+def every_row(names: Iterable[str], tables: Mapping[str, AccuracyTable]) -> list[TableRow]:
     """Return all rows of the tables so called."""
     return [(tables[name], row) for name in names for row in tables[name].rows]
 

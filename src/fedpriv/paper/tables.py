@@ -201,6 +201,12 @@ class Row(Frozen):
     budgets: dict[BudgetUnit, RowBudget] = {}
     """By unit, of all columns."""
 
+    @model_validator(mode="after")
+    def _complete(self) -> "Row":
+        if self.own_baseline and not self.baseline:
+            raise choice_error(f"own_baseline of {self.cited}", [True], "true beside a baseline")
+        return self
+
     @property
     def key(self) -> int | str:
         """Key of the row in its table."""
@@ -237,24 +243,27 @@ class AccuracyTable(TableSpec):
         units = dict.fromkeys(unit for column in self.columns.values() for unit in column.accountants)
         for row in self.rows:
             self._check_row(row, units)
-        budgets = [name for name, column in self.columns.items() if column.accountant and not column.within]
-        for name, column in self.columns.items():
-            if column.within and column.within not in budgets:
-                allowed = f"a column with an ε of its own, {', '.join(budgets) or 'none'}"
-                raise choice_error(f"columns.{name}.within", [column.within], allowed)
+        self._check_columns()
         keys = [str(row.key) for row in self.rows]  # as a CSV has them
         if len(set(keys)) < len(keys):
             raise choice_error("rows.label", keys, "every label once")
         return self
 
+    def _check_columns(self) -> None:
+        """Raise the error of a column that is read within the ε of one that has none of its own."""
+        budgets = [name for name, column in self.columns.items() if column.accountant and not column.within]
+        for name, column in self.columns.items():
+            if column.within and column.within not in budgets:
+                allowed = f"a column with an ε of its own, {', '.join(budgets) or 'none'}"
+                raise choice_error(f"columns.{name}.within", [column.within], allowed)
+
     def _check_row(self, row: Row, units: Iterable[str]) -> None:
+        """Raise the error of a row that lacks a run, a budget or a column, or has one too many."""
         names, of = ", ".join(self.columns), f"of {row.cited}"
         if not row.run and set(row.runs) != set(self.columns):
             raise choice_error(f"rows.runs {of}", row.runs, f"run, or exactly the columns {names}")
         if row.run and not set(row.runs) < set(self.columns):
             raise choice_error(f"rows.runs {of}", row.runs, f"some of the columns {names}, beside run")
-        if row.own_baseline and not row.baseline:
-            raise choice_error(f"rows.own_baseline {of}", [True], "true beside a baseline")
         if set(row.budgets) != set(units):
             allowed = f"exactly the accountants of the columns, {', '.join(units) or 'none'}"
             raise choice_error(f"rows.budgets {of}", row.budgets, allowed)
@@ -262,9 +271,14 @@ class AccuracyTable(TableSpec):
             raise choice_error(f"rows.published {of}", row.published, f"some of the columns {names}")
         for name in self.columns:
             self._check_published(row, name)
+        self._check_fractions(row)
+
+    def _check_fractions(self, row: Row) -> None:
+        """Raise the error of a published number that is in percent."""
         values = [cell.value for cell in (*row.published.values(), *filter(None, [row.baseline]))]
         if large := [value for value in values if value > 1 and EVALUATED[self.metric].digits is None]:
-            raise choice_error(f"rows.published {of}", large, f"{self.metric} as a fraction, at most 1")
+            allowed = f"{self.metric} as a fraction, at most 1"
+            raise choice_error(f"rows.published of {row.cited}", large, allowed)
 
     def _check_published(self, row: Row, name: str) -> None:
         """Raise the error of a published cell without its (ε, δ), or with one that is not its own."""
@@ -469,16 +483,15 @@ def resolve_tables(tables: Any, defaults: Mapping[str, Mapping[str, Any]]) -> An
     """
     if not isinstance(tables, Mapping):
         return tables
-    whole = {
-        name: {**defaults.get(str(table.get("kind")), {}), **table} if isinstance(table, Mapping) else table
+    whole: dict[Any, dict[str, Any]] = {
+        name: {**defaults.get(str(table.get("kind")), {}), **table}
         for name, table in tables.items()
+        if isinstance(table, Mapping)
     }
-    accuracies = [
-        name for name, table in whole.items() if isinstance(table, dict) and table.get("kind") == "accuracy"
-    ]
+    accuracies = [name for name, table in whole.items() if table.get("kind") == "accuracy"]
     for name, table in whole.items():
-        if isinstance(table, dict) and isinstance(of := table.get("of"), str):
+        if isinstance(of := table.get("of"), str):
             if of not in accuracies:
                 raise choice_error(f"{name}.of", [of], ", ".join(map(str, accuracies)) or "none is there")
             whole[name] = table | {"of": whole[of]}
-    return whole
+    return {**tables, **whole}

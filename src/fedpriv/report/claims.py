@@ -26,10 +26,11 @@ from fedpriv.report import render, sentences
 from fedpriv.report.metrics import METRICS
 from fedpriv.report.notes import footnotes, preset_notes, substitutes, substitutes_title
 from fedpriv.report.results import Results, rows_of
-from fedpriv.report.sample import margins
+from fedpriv.report.sample import ROUNDING, decision_of_margins, margins
 from fedpriv.report.sentences import Measured, combine, number
 from fedpriv.report.stability import instability
 from fedpriv.report.verdicts import (
+    CLAIM_COUNTS,
     COUNTS,
     CUT,
     NOT_JUDGED,
@@ -38,14 +39,12 @@ from fedpriv.report.verdicts import (
     OUTCOMES,
     PARTLY,
     REPRODUCED,
-    ROUNDING,
     SOUNDNESS,
     STANDING,
     SUBSTITUTE,
     UNDECIDED,
     UNSOUND,
     claim_verdict,
-    decision_of_margins,
     verdict_alone,
 )
 
@@ -164,20 +163,24 @@ def not_compared(
     for the paper's, and what the paper claims of cells whose published numbers decide nothing; undecided what
     has diverged.
     """
-    runs = [cell.run for _, cell in read]
-    if not all(map(results.has, runs)):
-        return NOT_RUN, NOT_RUN
-    if uncounted := [selector for call, cell in read for selector in not_counted(results, call, cell)]:
-        return f"no ε ({uncounted[0]}) in the ledger", NOT_RUN
-    others = substitutes(rows_of(results.runs, *runs))
-    if others and claim.of_data:
+    if lacks := lacking(results, read):
+        return lacks, NOT_RUN
+    runs = rows_of(results.runs, *(cell.run for _, cell in read))
+    if claim.of_data and (others := substitutes(runs)):
         return f"{NOT_RUN if claim.printed else NOT_JUDGED}, {', '.join(others)}", SUBSTITUTE
-    whys = sorted({cell.not_judged for cell in named if cell.not_judged})
+    whys = {cell.not_judged for cell in named} - {""}
     if whys and claim.of_paper:
-        return f"{NOT_JUDGED}, {whys[0]}", f"{NOT_JUDGED}: {whys[0]}"
-    if diverged := [run for run in runs if len(results.run(run).divergence_rounds())]:
-        return f"{diverged[0]} diverged", UNDECIDED
-    return None
+        return f"{NOT_JUDGED}, {min(whys)}", f"{NOT_JUDGED}: {min(whys)}"
+    diverged = runs.loc[runs["diverged"] > 0, "run"]
+    return (f"{diverged.iloc[0]} diverged", UNDECIDED) if len(diverged) else None
+
+
+def lacking(results: Results, read: Reads) -> str:
+    """Return what a comparison reads that is not there, a run or the ε of one; empty: nothing."""
+    if not all(results.has(cell.run) for _, cell in read):
+        return NOT_RUN
+    uncounted = (selector for call, cell in read for selector in not_counted(results, call, cell))
+    return next((f"no ε ({selector}) in the ledger" for selector in uncounted), "")
 
 
 def not_counted(results: Results, call: Call, cell: Cell) -> Iterator[EpsilonSelector]:
@@ -198,14 +201,18 @@ def undecided_reason(results: Results, claim: Claim, sides: Sequence[Reads]) -> 
     if cut and claim.of_paper:
         return "", CUT
     left, right = ([cell for call, cell in side if call.about == ACCURACY] for side in sides)
-    if unstable := [why for cell in [*left, *right] if (why := unstable_words(results, cell))]:
-        return f", {unstable[0]}", UNDECIDED
+    doubt = doubted_accuracies(results, left, right)
+    return (f", {doubt}", UNDECIDED) if doubt else ("", "")
+
+
+def doubted_accuracies(results: Results, left: Sequence[Cell], right: Sequence[Cell]) -> str:
+    """Return why the accuracies on both sides decide nothing; empty: they do."""
+    for cell in (*left, *right):
+        if unstable := unstable_words(results, cell):
+            return unstable
     # An accuracy and an accuracy, or one and a number, are compared with each other; of several, each side.
-    alone = len(left) < 2 and len(right) < 2
-    compared = [left + right] if alone else [left, right]
-    if any(nothing_learned(results, cells) for cells in compared):
-        return ", nothing learned", UNDECIDED
-    return "", ""
+    compared = [[*left, *right]] if max(len(left), len(right)) < 2 else [left, right]
+    return "nothing learned" if any(nothing_learned(results, cells) for cells in compared) else ""
 
 
 def unstable_words(results: Results, cell: Cell) -> str:
@@ -281,7 +288,7 @@ def measured_text(case: Outcome, standing: str) -> str:
 
 CLAIM_COLUMNS = [
     *("id", "place", "claim", "verdict", "outcome", "soundness", "measured", "test", "reason"),
-    *("cells", "decided", *COUNTS.values()),
+    *CLAIM_COUNTS,
 ]
 # Of a case, a line a seed: what was measured on either side, and of accuracies how much larger the first is.
 CASE = ["id", "case", "seed", "left", "right", "gain"]
@@ -298,6 +305,12 @@ def write_claims(
         seeds += [
             case.seeds.assign(id=claim.id, case=case.cell) for case in outcomes if case.seeds is not None
         ]
+    table = claims_table(results, lines)
+    return render.write_table_files(table._replace(seeds=pd.concat(seeds)[CASE]), stem)
+
+
+def claims_table(results: Results, lines: Sequence[Mapping[str, Any]]) -> render.PrintedTable:
+    """Return the table of judged claims, a line each, with what was tested and measured."""
     tidy = pd.DataFrame(lines, columns=CLAIM_COLUMNS)
     display = pd.DataFrame(
         {"No.": [str(nth) for nth in range(1, len(lines) + 1)]}
@@ -313,5 +326,4 @@ def write_claims(
     meanings = [f"{verdict}: {meaning}." for verdict, meaning in {**OUTCOMES, **SOUNDNESS}.items()]
     notes, title = [*meanings, STANDING], "Claims and verdicts" + substitutes_title(results.runs)
     details = [*footnotes(results), *preset_notes(results.runs, ())]
-    table = render.PrintedTable("claims", title, tidy, display, notes, items, details)
-    return render.write_table_files(table._replace(seeds=pd.concat(seeds)[CASE]), stem)
+    return render.PrintedTable("claims", title, tidy, display, notes, items, details)

@@ -13,10 +13,10 @@ from fedpriv.errors import BadInput
 from fedpriv.report import render
 from fedpriv.report.lines import STATISTIC
 from fedpriv.report.metrics import METRICS, printed_number
-from fedpriv.report.verdicts import COUNTS, UNVERIFIED, verdict_counts
+from fedpriv.report.texts import unescape_csv
+from fedpriv.report.verdicts import CLAIM_COUNTS, counts_text, verdict_counts
 from fedpriv.trace import EVALUATED
 
-CLAIM_COUNTS = ("cells", "decided", *COUNTS.values())  # of a claim
 PUBLISHED_COLUMNS = ("Table", "Row", "Column", "Published", "Reproduced", "Verdict")
 
 
@@ -52,9 +52,8 @@ def papers_cells(paper: Path) -> pd.DataFrame:
 def accuracies_text(papers: Iterable[str], folder: Path) -> str:
     """Return in a sentence how the published numbers of papers came out; empty where no paper has any."""
     finished = [folder / name for name in papers if (folder / name / "claims.csv").is_file()]
-    every = [verdict for path in finished for verdict in papers_cells(path).get("verdict", ())]
-    verdicts = [verdict for verdict in every if verdict != UNVERIFIED]  # as good as not published
-    return f"{len(verdicts)} published numbers: {verdict_counts(verdicts)}." if verdicts else ""
+    counts = verdict_counts(verdict for path in finished for verdict in papers_cells(path).get("verdict", ()))
+    return f"{sum(counts.values())} published numbers: {counts_text(counts)}." if counts else ""
 
 
 def published_words(paper: Path) -> list[Sequence[str]]:
@@ -83,4 +82,4 @@ def read_csv(path: Path, columns: list[str], numbers: Mapping[str, str]) -> pd.D
         raise BadInput(f"{path}: found no CSV file ({str(error).splitlines()[0]}), allowed: one") from None
     if missing := [name for name in columns if name not in frame]:
         raise BadInput(f"{path}: found no column {missing[0]}, allowed: what the workflow writes")
-    return frame.map(lambda cell: render.unescape_csv(cell) if isinstance(cell, str) else cell)
+    return frame.map(lambda cell: unescape_csv(cell) if isinstance(cell, str) else cell)

@@ -13,8 +13,9 @@ from fedpriv.paper.figures import FigureSpec
 from fedpriv.paper.paper import Paper
 from fedpriv.report.figures import PAGE, caption, draw_figure, house_style
 from fedpriv.report.figures.notes import meanings
-from fedpriv.report.render import escape_latex, short_caption
+from fedpriv.report.render import short_caption
 from fedpriv.report.results import Results
+from fedpriv.report.texts import escape_latex
 from fedpriv.store.files import writing
 
 SUITE = {

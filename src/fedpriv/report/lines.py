@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from fedpriv.paper.epsilons import SELECTOR_COLUMNS, EpsilonSelector
-from fedpriv.report.numbers import interval
+from fedpriv.report.numbers import Interval, interval
 from fedpriv.report.sample import Sample
 from fedpriv.report.verdicts import is_unstable
 
@@ -56,6 +56,13 @@ def statistic(line: Line) -> dict[str, Any]:
     if is_unstable(line.about.get("status")):
         ours = ours._replace(low=np.nan, high=np.nan)
     return dict(zip(STATISTIC, ours, strict=True)) | diverged
+
+
+def interval_of(line: Mapping[Any, Any]) -> Interval:
+    """Return the mean and the interval of a line that `tidy` wrote; NaN of what has no number."""
+    cells = (line.get(name, "") for name in STATISTIC)
+    mean, low, high, seeds = (float("nan" if cell == "" else cell) for cell in cells)
+    return Interval(mean, low, high, 1 if np.isnan(seeds) else int(seeds))
 
 
 def counted_by(selector: EpsilonSelector) -> dict[str, str]:

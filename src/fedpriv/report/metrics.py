@@ -24,7 +24,7 @@ from fedpriv.paper.epsilons import MEASURES, EpsilonSelector, Measure
 from fedpriv.paper.tables import Cell
 from fedpriv.report import numbers
 from fedpriv.report.collect import WIDTH
-from fedpriv.report.lines import STATISTIC, counted_by
+from fedpriv.report.lines import counted_by, interval_of
 from fedpriv.report.numbers import Interval
 from fedpriv.report.results import Results, RunResults, by_round
 from fedpriv.report.sample import Sample, sample
@@ -350,10 +350,9 @@ def printed_number(line: Mapping[Any, Any], alone: bool = False) -> str:
 
     What is published stands as it is printed, a fraction in percent. Without a number it is empty.
     """
-    quantity = str(line["quantity"])
-    cells = (line.get(name, "") for name in STATISTIC)
-    mean, low, high, seeds = (float("nan" if cell == "" else cell) for cell in cells)
-    interval = Interval(mean, low, high, 1 if np.isnan(seeds) or alone else int(seeds))
+    quantity, interval = str(line["quantity"]), interval_of(line)
+    if alone:
+        interval = interval._replace(n=1)
     if np.isnan(interval.mean):
         return ""
     if metric := EVALUATED_AS.get(quantity):

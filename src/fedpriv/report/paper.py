@@ -9,8 +9,9 @@ from fedpriv.paper.figures import FigureSpec
 from fedpriv.paper.paper import Paper
 from fedpriv.paper.tables import main_of_places
 from fedpriv.progress import count_each
-from fedpriv.report.render import PrintedTable, escape_markdown
+from fedpriv.report.render import PrintedTable
 from fedpriv.report.results import load_results
+from fedpriv.report.texts import escape_markdown
 from fedpriv.store.files import writing
 
 
@@ -36,16 +37,18 @@ def details(tables: Sequence[PrintedTable]) -> str:
     """Text to read before believing the tables of a paper; what all of them rest on stands first."""
     first = tables[0].details if tables else ()
     shared = [note for note in first if all(note in table.details for table in tables)]
-    sections = {"All tables": shared} | {
+    notes = {"All tables": shared} | {
         f"{table.name}: {table.title}": [note for note in table.details if note not in shared]
         for table in tables
     }
-    blocks = ["# What the tables rest on"]
-    for heading, notes in sections.items():
-        if notes:
-            items = "\n".join(f"- {escape_markdown(note)}" for note in notes)
-            blocks += [f"## {escape_markdown(heading)}", items]
-    return "\n\n".join(blocks) + "\n"
+    sections = [section(heading, items) for heading, items in notes.items() if items]
+    return "\n\n".join(["# What the tables rest on", *sections]) + "\n"
+
+
+def section(heading: str, notes: Sequence[str]) -> str:
+    """Return a section of Markdown: its heading, and a list of notes."""
+    items = "\n".join(f"- {escape_markdown(note)}" for note in notes)
+    return f"## {escape_markdown(heading)}\n\n{items}"
 
 
 def write_figures(folder: Path, declared: Mapping[str, FigureSpec]) -> None:

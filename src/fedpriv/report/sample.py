@@ -1,10 +1,16 @@
-"""Numbers by seed: arithmetic pairs them by seed, and a comparison gives its margins.
+"""Numbers by seed: arithmetic pairs them by seed, a comparison gives its margins, and their interval decides.
+
+What is tested *holds* where the whole 95 % interval over seeds is on the claimed side of the threshold,
+*fails* where the whole of it is on the other, and is *undecided* where the threshold is in it or there is
+no interval. So whatever decides a statement decides its negation, the other way round.
 
 >>> dp, bdp = Sample(pd.Series([0.86, 0.87])), Sample(pd.Series([0.90, 0.89]))
 >>> round((bdp - dp).interval.mean, 3)
 0.03
 >>> margins(bdp - dp, 0.01).round(3)
 array([0.03, 0.01])
+>>> decision(Interval(mean=0.02, low=0.01, high=0.03, n=5))
+'holds'
 """
 
 from __future__ import annotations
@@ -20,6 +26,8 @@ import numpy as np
 import pandas as pd
 
 from fedpriv.report import numbers
+from fedpriv.report.numbers import Interval, interval
+from fedpriv.report.verdicts import FAILS, HOLDS, ONE_SEED, REACHED, UNDECIDED
 
 Values = pd.DataFrame | float  # a row a seed and a column a comparison; or the same for every seed
 Operation = Callable[[Any, Any], Any]
@@ -125,3 +133,46 @@ def margins(left: Sample | float, right: Sample | float, at_least: bool = True) 
     by_seed = np.atleast_1d(np.asarray(values, dtype=float))
     by_seed = by_seed[:, 0] if by_seed.ndim == 2 and by_seed.shape[1] == 1 else by_seed
     return by_seed if at_least else -by_seed
+
+
+# What the interval of a sample decides.
+
+NORMAL = 1.96  # standard deviations: 95 % of a normal distribution
+ROUNDING = 1e-12  # of float arithmetic
+
+
+def decision(margin: Interval, threshold: float = 0.0) -> str:
+    """Side of the threshold on which an interval is: above it holds, below it fails."""
+    if margin.low > threshold + ROUNDING:
+        return HOLDS
+    return FAILS if margin.high < threshold - ROUNDING else UNDECIDED
+
+
+def reach_verdict(
+    ours: Interval, published: float, last_digit: float, std: float | None = None, less: bool = False
+) -> str:
+    """Verdict on a published number, up to `last_digit`, half of its last one, as a claim would be judged.
+
+    A published standard deviation `std` is that of one run: what it leaves open of the difference is added to
+    our interval. Where `less` is better, a number is reached from above.
+    """
+    alone = f" ({ONE_SEED})" if ours.n == 1 else ""
+    if std:
+        half = float(np.hypot(ours.half, NORMAL * std))
+        ours = ours._replace(low=ours.mean - half, high=ours.mean + half)
+    if less:
+        ours, published = Interval(-ours.mean, -ours.high, -ours.low, ours.n), -published
+    return REACHED[decision(ours, published - last_digit)] + alone
+
+
+def decision_of_margins(margins: np.ndarray) -> str:
+    """Decision of margins [seeds], or [seeds, comparisons] that must all hold."""
+    decisions = set()
+    for column in np.atleast_2d(margins.T):
+        if len(column) > 1 and np.isinf(column).any():  # they have no interval, but may all agree
+            decisions.add(
+                HOLDS if np.isposinf(column).all() else FAILS if np.isneginf(column).all() else UNDECIDED
+            )
+        else:
+            decisions.add(decision(interval(column)))
+    return next(side for side in (FAILS, UNDECIDED, HOLDS) if side in decisions)

@@ -36,15 +36,18 @@ def instability(run: RunResults, read: pd.DataFrame) -> str:
     if (np.abs(values - largest) <= NEAR).all():
         return f"{UNSTABLE}: {ONE_CLASS}"
     seeds = [(rounds[seed].dropna(), at) for seed, at in read["round"].items()]
-    # By seed the accuracies at the round read and before and after it, at an end the next; NaN of fewer.
-    windows = np.full((len(seeds), 3), np.nan)
-    for window, (of_seed, at) in zip(windows, seeds, strict=True):
-        if len(of_seed) >= 3:
-            middle = int(np.clip(of_seed.index.searchsorted(at), 1, len(of_seed) - 2))
-            window[:] = of_seed.to_numpy(dtype=float)[middle - 1 : middle + 2]
+    windows = np.array([window(accuracies, at) for accuracies, at in seeds])
     steps = np.diff(windows)
     turns = (steps[:, 0] * steps[:, 1] < 0) & (np.abs(steps) > JUMP).all(axis=1)
     if turns.mean() > 0.5 or (np.abs(windows[:, [0, 2]] - largest) <= NEAR).all():
         return f"{UNSTABLE}: {OSCILLATES}"
-    later = np.array([of_seed[of_seed.index > at].iloc[:1].mean() for of_seed, at in seeds])  # NaN at the end
+    later = np.array([after.loc[after.index > at].iloc[:1].mean() for after, at in seeds])  # NaN at the end
     return f"{UNSTABLE}: {RISES}" if np.mean(later - values) > STEEP else ""
+
+
+def window(accuracies: pd.Series, at: float) -> np.ndarray:
+    """Return the three accuracies around the round `at`, by round; at an end the next, of fewer NaN."""
+    if len(accuracies) < 3:
+        return np.full(3, np.nan)
+    middle = int(np.clip(accuracies.index.searchsorted(at), 1, len(accuracies) - 2))
+    return accuracies.to_numpy(dtype=float)[middle - 1 : middle + 2]

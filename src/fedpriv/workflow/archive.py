@@ -13,7 +13,7 @@ from fedpriv.config.run import Run
 from fedpriv.config.sizes import INDEX_COLUMNS, WHICH, network, work
 from fedpriv.errors import BadInput
 from fedpriv.progress import count_each
-from fedpriv.report.render import escape_csv
+from fedpriv.report.texts import escape_csv
 from fedpriv.store import rundir
 from fedpriv.store.files import remove_torn, writing
 from fedpriv.store.rundir import RunDir, Stored, same_run

@@ -21,8 +21,8 @@ from fedpriv.paper.figures import AxesPair, FigureSpec, RoundsFigure
 from fedpriv.report import claims
 from fedpriv.report.figures import looks, notes, rounds
 from fedpriv.report.figures.looks import GREY, Label
-from fedpriv.report.render import escape_figure
 from fedpriv.report.results import Results
+from fedpriv.report.texts import escape_figure
 from fedpriv.store.files import writing
 
 # A kind draws a panel, whose labels end up in one legend, and returns what is to be written into it.
@@ -35,7 +35,7 @@ house_style = partial(style.context, "fedpriv.report.figures.style", after_reset
 plain_style = partial(style.context, (), after_reset=True)
 COLUMN, PAGE = 3.3, 6.9  # inches, as all lengths here: the widths of one column of a journal and of both
 HEIGHT, LOW = 1.9, 1.5  # of a panel, without the legend: of one row, and of several
-PANEL = 2.0  # the least width of one where there is no place for all in a row
+PANEL = 2.0  # the least width of one where there is no room for all in a row
 
 
 @house_style()
@@ -75,23 +75,21 @@ def draw_figure(results: Results, declared: FigureSpec, width: float = 0.0) -> F
     Its title stands in its caption: whoever prints it has one of their own. Without a `width` in inches it is
     as wide as a page, or as a column where that holds it. In less than a page panels stand in several rows.
     """
-    # A panel that no run was made for is said in the notes; the figure of nothing keeps its first.
-    parts = declared.parts()
-    parts = [part for part in parts if any(results.has(curve.run) for curve in part.curves)] or parts[:1]
+    parts = drawn_parts(results, declared)
     against_rounds = isinstance(declared, RoundsFigure)
     shared = not against_rounds or declared.quantity not in rounds.PERCENT
     figure = Figure()
     grid = lay_out(figure, len(parts), shared, width)
     panels = list(grid.flat)[: len(parts)]
     labels = dict(zip(panels, map(partial(draw_panel, results, declared), panels, parts), strict=True))
-    for axes in panels:
-        if shared:
+    for axes in grid[:, 1:].flat:
+        axes.set_ylabel("")
+    if shared:
+        for axes in panels:
             axes.label_outer()
-        elif axes not in grid[:, 0]:
-            axes.set_ylabel("")
     if not any(axes.has_data() for axes in panels):
         panels[0].set_yticks([])  # of no quantity
-    roomy = len(grid) == 1 and (not width or width >= PAGE)
+    roomy = len(grid) == 1 and not 0 < width < PAGE
     ends = name_curves(figure, panels, width, len(grid), roomy and against_rounds)
     settle(figure, panels, ends, len(grid))
     for axes, of_panel in labels.items():
@@ -100,8 +98,14 @@ def draw_figure(results: Results, declared: FigureSpec, width: float = 0.0) -> F
     return figure
 
 
+def drawn_parts(results: Results, declared: FigureSpec) -> list[AxesPair]:
+    """Return the panels that any run was made for; a figure of nothing keeps its first."""
+    parts = declared.parts()
+    return [part for part in parts if any(results.has(curve.run) for curve in part.curves)] or parts[:1]
+
+
 def lay_out(figure: Figure, panels: int, shared: bool, width: float) -> np.ndarray:
-    """Return the axes of so many panels, by row: all in one, where there is place for it."""
+    """Return the axes of so many panels, by row: all in one, where there is room for it."""
     across = max(1, min(panels, int(width / PANEL))) if 0 < width < PAGE else panels
     grid = figure.subplots(math.ceil(panels / across), across, sharey=shared, squeeze=False)
     for axes in grid.ravel()[panels:]:
@@ -128,12 +132,13 @@ def name_curves(
 ) -> dict[Line2D, Legend]:
     """Size the figure, and name its curves `at_ends` of those in the last panel if that has all of them.
 
-    Else they are in a legend below. Return the names at the ends, which have no place yet.
+    Else they are in a legend below. Return the names at the ends, which are yet to be moved to them.
     """
-    entries = legend_entries(panels)
-    alone = at_ends and set(legend_entries(panels[-1:])) >= {*entries}
-    ends = looks.label_ends(panels[-1], rounds.MARKS) if alone else {}
-    entries = {name: entries[name] for name in rounds.MARKS if name in entries} if alone else entries
+    entries, ends = legend_entries(panels), dict[Line2D, Legend]()
+    alone = at_ends and legend_entries(panels[-1:]).keys() >= entries.keys()
+    if alone:
+        ends = looks.label_ends(panels[-1], rounds.MARKS)
+        entries = {name: entries[name] for name in rounds.MARKS if name in entries}
     high = HEIGHT if rows == 1 else rows * LOW
     figure.set_size_inches(width or (PAGE if alone or len(panels) > 1 else COLUMN), high)
     below = add_legend(figure, entries).get_window_extent().height if entries else 0.0
@@ -142,7 +147,7 @@ def name_curves(
 
 
 def settle(figure: Figure, panels: Sequence[Axes], ends: Mapping[Line2D, Legend], rows: int) -> None:
-    """Give titles and names at the ends of curves their place; what has none makes the figure higher.
+    """Fit titles, and names at the ends of curves, into the figure, which is made higher where it must.
 
     From here on every length is known.
     """

@@ -1,6 +1,6 @@
 """What stands beside a figure, in the page and in a file of its own: a figure is a picture."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -9,17 +9,12 @@ import pandas as pd
 from fedpriv.paper.figures import AxesPair, DrawnRun, FigureSpec
 from fedpriv.paper.tables import full_title
 from fedpriv.report.notes import accountings, footnotes, meaning_text, preset_notes
-from fedpriv.report.render import escape_markdown
 from fedpriv.report.results import Results, meaning_of
+from fedpriv.report.texts import escape_markdown
 
 
 def content(results: Results, declared: FigureSpec, caption: str) -> dict[str, Any]:
     """Texts beside the picture, as the page reads them, and the notes, a sentence each."""
-    panels = [
-        ": ".join(filter(None, (part.title, ", ".join(dict.fromkeys(curve.label for curve in part.curves)))))
-        for part in declared.parts()
-    ]
-    alt = f"{declared.title}. {'; '.join(filter(None, panels))}".strip()
     parts, used = declared.parts(), results.of(*declared.runs())
     curves = [curve for part in parts for curve in part.read]
     drawn = pd.concat([curve_rows(results, curve) for curve in curves])
@@ -28,29 +23,37 @@ def content(results: Results, declared: FigureSpec, caption: str) -> dict[str, A
         *meanings(results, parts),
         *accountings(curve.selector for curve in curves if curve.selector),
         *footnotes(replace(used, epsilons=drawn), intervals="±" in caption),  # a band is none
-        *preset_notes(used.runs, [name for part in parts for name in missing(results, part)]),
+        *preset_notes(used.runs, missing(results, parts)),
     ]
-    if names := [name for part in parts for name in uncounted(results, part)]:
+    if names := [*uncounted(results, parts)]:
         notes.append(f"Not in the ledger: {'; '.join(names)}.")
-    texts = {"title": full_title(declared), "place": declared.place, "caption": caption, "alt": alt}
-    return texts | {"notes": notes}
+    texts = {"title": full_title(declared), "place": declared.place, "caption": caption}
+    return texts | {"alt": description(declared), "notes": notes}
 
 
-def missing(results: Results, part: AxesPair) -> list[str]:
-    """Return what was not run: the panel, or those of its lines."""
-    absent = [curve for curve in part.curves if not results.has(curve.run)]
-    if part.title and len(absent) == len(part.curves):
-        return [part.title]
-    return [f"{before(part)}{curve.label}" for curve in absent]
-
-
-def uncounted(results: Results, part: AxesPair) -> list[str]:
-    """Return the lines of an ε that the ledger of their run has not."""
-    return [
-        f"{before(part)}{curve.label} ({curve.selector})"
-        for curve in part.curves
-        if curve.selector and results.has(curve.run) and curve_rows(results, curve).empty
+def description(declared: FigureSpec) -> str:
+    """Return the figure in words, for whoever does not see it: its title, and the curves of every panel."""
+    panels = [
+        ": ".join(filter(None, (part.title, ", ".join(dict.fromkeys(curve.label for curve in part.curves)))))
+        for part in declared.parts()
     ]
+    return f"{declared.title}. {'; '.join(filter(None, panels))}".strip()
+
+
+def missing(results: Results, parts: Iterable[AxesPair]) -> Iterator[str]:
+    """Yield what was not run: a panel, or those of its lines."""
+    for part in parts:
+        absent = [curve for curve in part.curves if not results.has(curve.run)]
+        whole = part.title and len(absent) == len(part.curves)
+        yield from [part.title] if whole else [f"{before(part)}{curve.label}" for curve in absent]
+
+
+def uncounted(results: Results, parts: Iterable[AxesPair]) -> Iterator[str]:
+    """Yield the lines of an ε that the ledger of their run has not."""
+    for part in parts:
+        for curve in part.curves:
+            if curve.selector and results.has(curve.run) and curve_rows(results, curve).empty:
+                yield f"{before(part)}{curve.label} ({curve.selector})"
 
 
 def before(part: AxesPair) -> str:

@@ -1,6 +1,6 @@
 """A quantity of runs against round: a line a run or a way of counting, published values, ends of budgets."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,9 +14,9 @@ from fedpriv.report.figures.looks import GREY, Label, color_of, of_curves
 from fedpriv.report.metrics import METRICS
 from fedpriv.report.notes import LEVELS
 from fedpriv.report.numbers import delta
-from fedpriv.report.render import escape_figure
 from fedpriv.report.results import Results, by_round
 from fedpriv.report.stability import instability
+from fedpriv.report.texts import escape_figure
 
 PERCENT = ("accuracy", "drawn_accuracy")
 LOGARITHMIC = ("epsilon", "growth")
@@ -33,15 +33,9 @@ def draw_rounds(axes: Axes, results: Results, declared: RoundsFigure, part: Axes
         if len(seeds := quantity_by_seed(results, curve, declared.quantity)):
             every = max(1, len(seeds) // 7)
             start = number * every // len(part.curves)  # so that markers do not hide each other
-            label = curve.label
             if declared.quantity == "epsilon":
-                # What the ε are, without the assumption that fails.
-                status = results.run(curve.run).status(curve.counted).partition(":")[0] or GUARANTEE
-                if status != GUARANTEE:
-                    label += f" ({status})"
-                if len(declared.lines) == 1:
-                    look |= {"linestyle": "-" if status == GUARANTEE else "--"}
-            band(axes, seeds, **look, label=escape_figure(label), markevery=(start, every))
+                look |= epsilon_look(results, curve, alone=len(declared.lines) == 1)
+            band(axes, seeds, **{"label": escape_figure(curve.label)} | look, markevery=(start, every))
             ends.append(float(seeds.iloc[-1].mean()))
     if not axes.has_data():
         return []
@@ -54,6 +48,17 @@ def draw_rounds(axes: Axes, results: Results, declared: RoundsFigure, part: Axes
     factor = METRICS[declared.quantity].factor
     printed = {label: factor * value for label, value in part.published.items()}
     return [line_across(axes, f"{label}, {value:g}", value) for label, value in printed.items()]
+
+
+def epsilon_look(results: Results, curve: DrawnRun, alone: bool) -> dict[str, Any]:
+    """Return the label of a curve of an ε, which says what is no guarantee, and of a run alone the dash.
+
+    The label leaves out which assumption fails.
+    """
+    status = results.run(curve.run).status(curve.counted).partition(":")[0] or GUARANTEE
+    label = curve.label if status == GUARANTEE else f"{curve.label} ({status})"
+    dash = {"linestyle": "-" if status == GUARANTEE else "--"} if alone else {}
+    return dash | {"label": escape_figure(label)}
 
 
 def name_axes(axes: Axes, results: Results, declared: RoundsFigure, part: AxesPair) -> None:
@@ -94,11 +99,8 @@ def marks(axes: Axes, results: Results, part: AxesPair, ends: Sequence[float]) -
     labels: list[Label] = []
     read_off: list[float] = []
     dot: dict[str, Any] = {"marker": "o", "linestyle": "none"}
-    for curve, epsilon in part.budgets:
+    for curve, epsilon, read in budget_readings(results, part):
         run = results.run(curve.run)
-        read = run.within((curve.counted, epsilon))
-        if read.empty or not np.isfinite(read.to_numpy(dtype=float)).all():
-            continue
         at, height = float(read["round"].mean()), 100 * float(read["value"].mean())
         spent_at_most = mark_epsilon(f"{epsilon:g}", run.status(curve.counted))
         text, rounds[curve.label] = escape_figure(f"{curve.label}, ε = {spent_at_most}"), at
@@ -121,6 +123,14 @@ def marks(axes: Axes, results: Results, part: AxesPair, ends: Sequence[float]) -
         seen.append(largest)
     zoom(axes, seen)
     return labels
+
+
+def budget_readings(results: Results, part: AxesPair) -> Iterator[tuple[DrawnRun, float, pd.DataFrame]]:
+    """Yield whose ε ends in a panel, at what, and the reading there, where every seed has one."""
+    for curve, epsilon in part.budgets:
+        read = results.run(curve.run).within((curve.counted, epsilon))
+        if not read.empty and np.isfinite(read.to_numpy(dtype=float)).all():
+            yield curve, epsilon, read
 
 
 def budget_line(axes: Axes, results: Results, curve: DrawnRun, epsilon: float) -> Label:
@@ -165,7 +175,7 @@ def logarithmic(axes: Axes) -> None:
     """Let an ε stand on a logarithmic axis; all its numbers are plain, or all are powers of ten."""
     axes.set_yscale("log")
     low, high = axes.get_ylim()
-    # Over more than two decades there is no place for more than the powers of ten.
+    # Over more than two decades there is no room for more than the powers of ten.
     subs = (1, 2, 3, 4, 6, 8) if high < 12 * low else (1, 2, 5) if high < 100 * low else (1,)
     axes.yaxis.set_major_locator(LogLocator(subs=subs))
     axes.yaxis.set_minor_formatter(NullFormatter())
@@ -177,26 +187,30 @@ def logarithmic(axes: Axes) -> None:
     axes.yaxis.set_major_formatter(FuncFormatter(text))
 
 
+LINES = (
+    "Lines: means over seeds. Up to three seeds are drawn themselves, thin; of more the band is from the "
+    "least to the greatest."
+)
+OF_QUANTITY = {
+    "drawn_accuracy": "Accuracy: the mean of clients' own weights, of clients drawn with replacement.",
+    "growth": "ε₁, what the first round cost, is subtracted from ε; the first round is left out.",
+}
+DOTS = "Dots: the last evaluated round within the ε at the dot, which the table reads off."
+RINGS = "Open circles: published, in the colour of what they are compared with."
+
+
 def legend_text(declared: RoundsFigure) -> str:
     """Meanings of the lines, bands and marks."""
-    sentences = [
-        "Lines: means over seeds. Up to three seeds are drawn themselves, thin; of more the band is from "
-        "the least to the greatest."
-    ]
-    if declared.quantity == "drawn_accuracy":
-        sentences.append("Accuracy: the mean of clients' own weights, of clients drawn with replacement.")
-    if declared.quantity == "growth":
-        sentences.append("ε₁, what the first round cost, is subtracted from ε; the first round is left out.")
+    sentences = [LINES, OF_QUANTITY.get(declared.quantity, "")]
     if declared.quantity == "epsilon" and len(declared.lines) == 1:
         sentences.append("Solid: a guarantee; dashed: none.")
-    if declared.budgets and declared.quantity in PERCENT:
-        sentences.append("Dots: the last evaluated round within the ε at the dot, which the table reads off.")
-    if any(panel.published for panel in declared.panels.values()):
-        rings = "Open circles: published, in the colour of what they are compared with."
-        sentences.append(rings if declared.quantity in PERCENT else "Grey, dashed: published.")
-    if declared.budgets and declared.quantity in LOGARITHMIC:
-        sentences.append("Grey, dashed: the budget.")
+    published = any(panel.published for panel in declared.panels.values())
     if declared.quantity in PERCENT:
+        sentences += [DOTS * bool(declared.budgets), RINGS * published]
         own = "Every panel has an axis of its own, which" if len(declared.panels) > 1 else "The axis"
         sentences.append(f"{own} need not begin at 0. Grey, dashed: the share of the largest class.")
-    return " ".join(sentences)
+    elif published:
+        sentences.append("Grey, dashed: published.")
+    if declared.budgets and declared.quantity in LOGARITHMIC:
+        sentences.append("Grey, dashed: the budget.")
+    return " ".join(filter(None, sentences))

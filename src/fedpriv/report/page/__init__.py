@@ -24,8 +24,9 @@ from fedpriv.progress import visible
 from fedpriv.report import compared as compare
 from fedpriv.report.figures import plain_style, published
 from fedpriv.report.notes import data_names, minutes, substitutes, unique
-from fedpriv.report.render import fragment, read_table, read_texts
+from fedpriv.report.render import fragment, read_table
 from fedpriv.report.results import load_results
+from fedpriv.report.texts import read_texts
 from fedpriv.report.verdicts import OUTCOMES, SOUNDNESS, STANDING, UNSOUND
 from fedpriv.store.files import writing
 from fedpriv.store.summary import glance_at, is_uncommitted

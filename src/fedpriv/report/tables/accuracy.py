@@ -16,12 +16,13 @@ from fedpriv.report import numbers
 from fedpriv.report.lines import STATISTIC, Line, tidy
 from fedpriv.report.metrics import METRICS
 from fedpriv.report.notes import accountings, footnotes, substitutes_title
-from fedpriv.report.render import INDENT, PrintedTable
+from fedpriv.report.render import PrintedTable
 from fedpriv.report.results import MEANING, Results
-from fedpriv.report.sample import Sample
+from fedpriv.report.sample import Sample, reach_verdict
 from fedpriv.report.tables.accuracy_notes import WHOSE, caveats, reading_notes
 from fedpriv.report.tables.cells import ReadCell, deltas_by_level, read_cells, ways_of_counting
-from fedpriv.report.verdicts import ANOTHER_NETWORK, CUT, NOT_JUDGED, SUBSTITUTE, UNSTABLE, reach_verdict
+from fedpriv.report.texts import INDENT
+from fedpriv.report.verdicts import ANOTHER_NETWORK, CUT, NOT_JUDGED, SUBSTITUTE, UNSTABLE
 from fedpriv.trace import EVALUATED
 
 KEY = ["table", "row", "column", "source", "quantity"]
@@ -114,18 +115,18 @@ def cell_verdict(declared: AccuracyTable, ours: ReadCell, baseline: ReadCell | N
     Where a row is of another network than the paper's, its number is reached where it is no further from its
     `baseline` than the published one is from theirs.
     """
-    own = ours.row.baseline if ours.row.own_baseline else None
+    own = ours.row.own_baseline
     baselines = [baseline] if own and baseline and ours.column != BASELINE else []
     if why := not_judged(ours, baselines):
         return why
-    value, published, digit = ours.value, ours.cell.published or 0.0, last_digit(declared)
-    if own and baselines:
-        value = Sample((value - baselines[0].value).seeds.dropna())
-        published, digit = published - own.value, 2 * digit
     if own and ours.column == BASELINE:
         return ANOTHER_NETWORK
-    spread, less = ours.cell.published_std or 0.0, EVALUATED[declared.metric].less
-    return reach_verdict(value.interval, published, digit, spread, less)
+    value, published, digit = ours.value, ours.cell.published or 0.0, last_digit(declared)
+    for other in baselines:
+        value = Sample((value - other.value).seeds.dropna())
+        published, digit = published - (other.cell.published or 0.0), 2 * digit
+    less = EVALUATED[declared.metric].less
+    return reach_verdict(value.interval, published, digit, ours.cell.published_std, less)
 
 
 def not_judged(ours: ReadCell, baselines: Sequence[ReadCell]) -> str:
@@ -191,15 +192,19 @@ def row_lines(
 ) -> Iterator[list[str]]:
     """Yield the lines of a row: the accuracies, and below them every ε and round of which any is known."""
     row, shown = cells[0].row, [read for read in cells if read.column in columns]
-    clients = next((read.facts["clients"] for read in cells if read.ran), row.clients)
-    heading = row.label or f"{clients:,}"
-    if row.label and clients != row.clients:
-        heading += f" (here N = {clients:,})"
-    yield [heading, *(metric_text(declared, read) for read in shown)]
+    yield [row_heading(row, cells), *(metric_text(declared, read) for read in shown)]
     below = spent_lines(declared, row, shown)
     if any(cell.round for row in declared.rows for cell in row.published.values()):
         below["round"] = [round_text(read) for read in shown]
     yield from ([INDENT + head, *texts] for head, texts in below.items() if any(texts))
+
+
+def row_heading(row: Row, cells: Iterable[ReadCell]) -> str:
+    """Return what a row is called: its label, with its clients where they are not the paper's, or these."""
+    clients = next((read.facts["clients"] for read in cells if read.ran), row.clients)
+    if not row.label:
+        return f"{clients:,}"
+    return row.label if clients == row.clients else f"{row.label} (here N = {clients:,})"
 
 
 def spent_lines(declared: AccuracyTable, row: Row, cells: Sequence[ReadCell]) -> dict[str, list[str]]:

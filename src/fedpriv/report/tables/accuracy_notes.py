@@ -1,6 +1,6 @@
 """What stands under a table of accuracies: what its signs mean, when cells were read, what to doubt."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from fedpriv.paper.epsilons import EpsilonSelector
 from fedpriv.paper.tables import BASELINE, AccuracyColumn, AccuracyTable
@@ -28,11 +28,16 @@ def reading_notes(declared: AccuracyTable, cells: Sequence[ReadCell]) -> list[st
     notes += [f"{'; '.join(of)}: read at the last evaluated round {until}" for until, of in labels.items()]
     if BASELINE in declared.labels:
         notes.append(f"Baseline: {noun} at the last round.")
+    notes += uncounted_notes(cells)
+    return notes + ([SEARCHED.format(declared.searched)] if declared.searched else [])
+
+
+def uncounted_notes(cells: Iterable[ReadCell]) -> Iterator[str]:
+    """Yield which ε of cells their ledgers have not."""
     for read in cells:
         for budget, spent in zip(read.cell.within, read.spent, strict=False):
             if not spent.status:
-                notes.append(f"The ledger of {read.cell.run} holds no ε ({budget.selector}).")
-    return notes + ([SEARCHED.format(declared.searched)] if declared.searched else [])
+                yield f"The ledger of {read.cell.run} holds no ε ({budget.selector})."
 
 
 def rounds_notes(cells: Sequence[ReadCell], within: Mapping[str, AccuracyColumn]) -> Iterator[str]:
@@ -104,12 +109,7 @@ def signs(declared: AccuracyTable, cells: Sequence[ReadCell]) -> Iterator[str]:
     """Yield what the signs of a table mean."""
     metric = METRICS[declared.metric]
     yield f"{metric.noun[0].upper()}{metric.noun[1:]}{' in %' * metric.percent}"
-    seeds = sorted({len(read.value.seeds) for read in cells if read.ran}) or [0]
-    if seeds[-1] > 1:
-        many = f"{seeds[0]} seeds" if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]} seeds"
-        yield f"x ± y: mean and half-width of the 95 % Student-t interval over {many}"
-    if seeds[0] == 1:
-        yield "one seed has no interval"
+    yield from interval_signs(cells)
     if any(read.cell.published is not None for read in cells):
         yield "in brackets: published"
     if any(read.cell.published_std for read in cells):
@@ -117,3 +117,13 @@ def signs(declared: AccuracyTable, cells: Sequence[ReadCell]) -> Iterator[str]:
     for level, deltas in deltas_by_level(declared, declared.rows).items():
         if len(deltas) == 1:
             yield f"{WHOSE[level]} at δ = {numbers.delta(*deltas)}"
+
+
+def interval_signs(cells: Iterable[ReadCell]) -> Iterator[str]:
+    """Yield what ± means, over how many seeds, and which number has none."""
+    seeds = {len(read.value.seeds) for read in cells if read.ran}
+    if max(seeds, default=0) > 1:
+        many = " to ".join(map(str, sorted({min(seeds), max(seeds)})))
+        yield f"x ± y: mean and half-width of the 95 % Student-t interval over {many} seeds"
+    if 1 in seeds:
+        yield "one seed has no interval"

@@ -32,12 +32,7 @@ class Refuted(RuntimeError):
 
 def audits_table(results: Results, declared: AuditsTable, name: str) -> PrintedTable:
     """Return a line for every run and ε that is audited; a refuted guarantee is the error that names it."""
-    every = [
-        (line, seeds)
-        for line in declared.lines
-        if results.has(line.run)
-        for seeds in findings_by_epsilon(results, line.run)
-    ]
+    every = [(line, seeds) for line in declared.lines for seeds in findings_by_epsilon(results, line.run)]
     audits = {seeds[0].audit for _, seeds in every}
     return printed_table(
         results,
@@ -53,9 +48,10 @@ def audits_table(results: Results, declared: AuditsTable, name: str) -> PrintedT
 
 
 def findings_by_epsilon(results: Results, run: str) -> list[Seeds]:
-    """Return what each audit found about every ε of a run, over seeds."""
+    """Return the findings of each audit about every ε of a run, over seeds; of what was not run none."""
     alike: dict[tuple[str, str], list[Finding]] = {}
-    for seed, findings in results.run(run).findings().items():
+    by_seed = results.run(run).findings() if results.has(run) else {}
+    for seed, findings in by_seed.items():
         if wrong := broken_guarantees(findings):
             raise Refuted(f"{run} seed {seed}: refuted: {wrong[0]}")
         for finding in findings:

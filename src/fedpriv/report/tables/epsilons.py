@@ -30,12 +30,7 @@ def epsilons_table(results: Results, declared: EpsilonsTable, name: str) -> Prin
     of = declared.of
     every = read_cells(results, of)
     cells = [read for read in every if read.ran and read.column in of.columns]
-    counted = {
-        selector: [counted_epsilon(results, read, selector) for read in cells]
-        for selector in declared.accountants
-    }
-    # A way of counting that no run here has is no line, unless there is no other.
-    counted = {selector: each for selector, each in counted.items() if any(each)} or counted
+    counted = counted_epsilons(results, cells, declared.accountants)
     heads = [heading(results, declared, read) for read in cells]
     of_levels = any(row.budgets for row in of.rows)
     display = [
@@ -52,6 +47,16 @@ def epsilons_table(results: Results, declared: EpsilonsTable, name: str) -> Prin
         notes=[CELLS, MATCHING],
         details=[*accountings(counted), *reading_notes(of, every)],
     )
+
+
+def counted_epsilons(
+    results: Results, cells: Sequence[ReadCell], selectors: Iterable[EpsilonSelector]
+) -> Counts:
+    """Return every ε of the cells; what no run here has is left out, unless there is no other."""
+    counted = {
+        selector: [counted_epsilon(results, read, selector) for read in cells] for selector in selectors
+    }
+    return {selector: each for selector, each in counted.items() if any(each)} or counted
 
 
 def counted_epsilon(results: Results, read: ReadCell, selector: EpsilonSelector) -> Sample | None:
@@ -77,17 +82,17 @@ def header(selector: EpsilonSelector, each: Sequence[Sample | None], of_levels: 
     A table `of_levels` says whose ε it is, too, and at which δ.
     """
     meanings = [epsilon.meaning for epsilon in each if epsilon and epsilon.meaning["unit"] != "none"]
-    statuses = sorted({meaning["epsilon_status"] for meaning in meanings}) or [selector.kind]
+    statuses = different(meanings, "epsilon_status") or [selector.kind]
     if len(statuses) > 1:  # the marks say which ε has which
         statuses = [mark_epsilon(status, status) for status in statuses]
     texts = {
         "ε counted by": str(selector),
         "Status": "; ".join(statuses),
-        "Neighbours": ", ".join(RELATIONS[relation] for relation in different(meanings, "relation")),
+        "Neighbours": ", ".join(map(RELATIONS.__getitem__, different(meanings, "relation"))),
     }
     if of_levels:
         deltas = different(meanings, "delta")[::-1]
-        texts["Level"] = ", ".join(LEVELS[unit] for unit in different(meanings, "unit"))
+        texts["Level"] = ", ".join(map(LEVELS.__getitem__, different(meanings, "unit")))
         texts["δ"] = ", ".join(map(numbers.delta, deltas))
     return {name: text or numbers.NONE for name, text in texts.items()}
 

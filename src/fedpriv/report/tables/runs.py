@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from fedpriv.paper.epsilons import SELECTOR_COLUMNS, EpsilonSelector
 from fedpriv.paper.metrics import COLUMNS as NEEDS
-from fedpriv.paper.tables import Cell, EpsilonBudget, RunColumn, RunsTable
+from fedpriv.paper.tables import Cell, EpsilonBudget, LabelledRun, RunColumn, RunsTable
 from fedpriv.report import numbers
 from fedpriv.report.lines import STATISTIC, Line
 from fedpriv.report.metrics import METRICS
@@ -42,27 +42,31 @@ def table_columns(results: Results, declared: RunsTable) -> list[TableColumn]:
         elif not column.name.startswith("gain"):
             columns.append(number_column(column))
         elif results.has(declared.reference):
-            columns.append(number_column(column, results.run(declared.reference)))
+            columns.append(gain_column(column, results.run(declared.reference)))
     return columns
 
 
-def number_column(declared: RunColumn, reference: RunResults | None = None) -> TableColumn:
-    """Return the column of a number, or of what an accuracy gains over that of the reference."""
+def number_column(declared: RunColumn) -> TableColumn:
+    """Return the column of a number; of what an accuracy gains that of the accuracy."""
     _, _, measure = declared.name.partition("_")
     of_measure = measure in LABELS
     metric = METRICS["accuracy" if of_measure else declared.name]
     arguments = [measure] if of_measure else [getattr(declared, need) for need in NEEDS[declared.name]]
+    counted = "" if declared.within else str(declared.accountant or "")
+    return TableColumn(
+        declared.group or metric.group,
+        declared.label or LABELS.get(measure) or metric.label or counted,
+        declared.name,
+        lambda run: metric.read(run, Cell(run.name), *arguments),
+        metric.show,
+        declared.accountant,
+    )
 
-    def read(run: RunResults) -> Sample:
-        measured = metric.read(run, Cell(run.name), *arguments)
-        if reference is None:
-            return measured
-        return measured - metric.read(reference, Cell(reference.name), *arguments)
 
-    group = declared.group or ("Difference (points)" if reference else metric.group)
-    own_label = str(declared.accountant) if declared.accountant and not declared.within else ""
-    label = declared.label or (LABELS[measure] if of_measure else metric.label or own_label)
-    return TableColumn(group, label, declared.name, read, metric.show, declared.accountant)
+def gain_column(declared: RunColumn, reference: RunResults) -> TableColumn:
+    """Return the column of what an accuracy gains over that of the reference."""
+    accuracy, group = number_column(declared), declared.group or "Difference (points)"
+    return accuracy._replace(group=group, read=lambda run: accuracy.read(run) - accuracy.read(reference))
 
 
 def round_column(of: RunColumn) -> TableColumn:
@@ -107,7 +111,6 @@ def runs_table(
     keys = list(each[0].settings) if each else []
     display = [shown_line(line, columns) for line in each]
     lines = [line for of_run in each for line in tidy_lines(of_run, columns)]
-    endless = declared.infinite and any("∞" in text for cells in display for text in cells.values())
     table = printed_table(
         results,
         declared,
@@ -115,7 +118,7 @@ def runs_table(
         columns=[*RUN_COLUMNS, *keys, "status"],
         lines=lines,
         display=display or [{"Run": f"not run: {declared.match}"}],
-        notes=[f"∞: {declared.infinite}"] * bool(endless) + [*comparison_notes(declared, each)],
+        notes=[*infinite_notes(declared, display), *comparison_notes(declared, each)],
         details=counting_notes(columns, lines),
     )
     if table.tidy["status"].isna().all():  # no run has diverged
@@ -125,23 +128,20 @@ def runs_table(
 
 def run_lines(results: Results, declared: RunsTable, columns: Sequence[TableColumn]) -> list[RunLine]:
     """Return the lines, read: each that is declared, and the reference; of a glob those that were run."""
-    chosen = [
-        line
-        for line in declared.lines
-        if not declared.match or line.run == declared.reference or results.has(line.run)
-    ]
-    configs = {line.run: flatten(results.run(line.run).config) for line in chosen if results.has(line.run)}
-    keys = setting_keys(declared, list(configs.values()))
-    each = [
-        RunLine(
-            line.label,
-            line.run,
-            {key: configs.get(line.run, {}).get(key, "") for key in keys},
-            [column.read(results.run(line.run)) for column in columns] if line.run in configs else [],
-        )
-        for line in chosen
-    ]
+    read = [read_line(results, line, columns) for line in declared.lines]
+    each = [line for line in read if not declared.match or line.run == declared.reference or line.settings]
+    keys = setting_keys(declared, [line.settings for line in each])
+    each = [line._replace(settings={key: line.settings.get(key, "") for key in keys}) for line in each]
     return sorted(each, key=first_mean, reverse=True) if declared.best_first else each
+
+
+def read_line(results: Results, declared: LabelledRun, columns: Iterable[TableColumn]) -> RunLine:
+    """Return a line with all settings of its run, and its samples; of what was not run neither."""
+    if not results.has(declared.run):
+        return RunLine(declared.label, declared.run, {}, [])
+    run = results.run(declared.run)
+    samples = [column.read(run) for column in columns]
+    return RunLine(declared.label, declared.run, flatten(run.config), samples)
 
 
 def first_mean(line: RunLine) -> float:
@@ -196,6 +196,12 @@ def rows_by_meaning(column: TableColumn, lines: Sequence[Line]) -> dict[str, str
     if len(rows) == 1:
         return dict.fromkeys(rows, "")
     return {meaning: f" of {', '.join(labels)}" for meaning, labels in rows.items()}
+
+
+def infinite_notes(declared: RunsTable, display: Iterable[Mapping[str, str]]) -> Iterator[str]:
+    """Yield the note that says what ∞ means, if it is in a cell."""
+    if declared.infinite and any("∞" in text for cells in display for text in cells.values()):
+        yield f"∞: {declared.infinite}"
 
 
 def comparison_notes(declared: RunsTable, each: Sequence[RunLine]) -> Iterator[str]:
