@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple
 
 from fedpriv.config.plan import Plan, load_preset
 from fedpriv.config.sizes import INDEX, Sizes, read_times
-from fedpriv.data.source import CREDENTIALS, mirrors
+from fedpriv.data.source import CREDENTIALS, is_url, mirrors
 from fedpriv.progress import duration
 from fedpriv.store.files import existing_folder
 from fedpriv.store.machine import cores
@@ -45,9 +45,9 @@ class Check(NamedTuple):
 def diagnose(resources: Path, timed: Path | None = None, kept: KeptOf = lambda _: ()) -> list[Check]:
     """Check all that a first run depends on; `resources` is where data lie.
 
-    `timed` is a preset: how long it trains is said, with and without the runs that `kept` names.
+    `timed` is a preset: a check has how long it trains, with and without the runs that `kept` names.
     """
-    plan = load_preset(timed) if timed else None  # first: what is not there is said at once
+    plan = load_preset(timed) if timed else None  # first: what is not there is a mistake at once
     checks = [
         Check("python", "ok", f"{platform.python_version()}, {cores()} cores"),
         torch(),
@@ -95,10 +95,10 @@ def free_bytes(folder: Path) -> float:
 
 def disk(resources: Path, results: Path) -> Check:
     """Say whether there is room where data and results are written."""
-    places = resources, results
-    if locked := [str(place) for place in places if not os.access(existing_folder(place), os.W_OK)]:
+    folders = resources, results
+    if locked := [str(path) for path in folders if not os.access(existing_folder(path), os.W_OK)]:
         return Check("disk", "missing", f"{', '.join(locked)} cannot be written; take a folder of your own")
-    least = min(map(free_bytes, places))
+    least = min(map(free_bytes, folders))
     text = f"{least:,.1f} GB free"
     if least < DEMO:
         return Check("disk", "missing", f"{text}; make room: even the demo takes {DEMO} GB")
@@ -109,20 +109,25 @@ def disk(resources: Path, results: Path) -> Check:
 
 def kaggle(resources: Path) -> Check:
     """Say whether APTOS 2019 is here, or could be downloaded; what a credential is, is never shown."""
-    there = [Path(place).expanduser() / "aptos/train.csv" for place in mirrors() if "://" not in place]
-    if any(path.is_file() for path in (resources / "aptos/images.json", *there)):
+    tables = [Path(mirror).expanduser() / "aptos/train.csv" for mirror in mirrors() if not is_url(mirror)]
+    if any(path.is_file() for path in (resources / "aptos/images.json", *tables)):
         return Check("kaggle", "ok", "not needed: aptos is here")
-    home = Path.home() / ".kaggle"
-    config = Path(os.environ.get("KAGGLE_CONFIG_DIR") or home) / "kaggle.json"
-    files = [path for path in (home / "access_token", home / "access_token.txt", config) if path.exists()]
-    names = "KAGGLE_API_TOKEN" in os.environ or {"KAGGLE_USERNAME", "KAGGLE_KEY"} <= set(os.environ)
-    if not (names or files):
+    if not has_credentials():
         return Check("kaggle", "to do", f"no credentials, only aptos needs them; {CREDENTIALS}")
     cache = Path(os.environ.get("KAGGLEHUB_CACHE") or Path.home() / ".cache/kagglehub")
     if (room := free_bytes(cache)) < PHOTOGRAPHS:
         text = f"{room:,.1f} GB free for {cache}, aptos takes {PHOTOGRAPHS:g} while it is unpacked"
         return Check("kaggle", "to do", f"{text}: make room, or set KAGGLEHUB_CACHE")
     return Check("kaggle", "ok", "credentials are here; accept the competition's rules once, in a browser")
+
+
+def has_credentials() -> bool:
+    """Return True where kagglehub has a token or a key to read; neither is read here."""
+    if "KAGGLE_API_TOKEN" in os.environ or {"KAGGLE_USERNAME", "KAGGLE_KEY"} <= set(os.environ):
+        return True
+    home = Path.home() / ".kaggle"
+    config = Path(os.environ.get("KAGGLE_CONFIG_DIR") or home) / "kaggle.json"
+    return any(path.exists() for path in (home / "access_token", home / "access_token.txt", config))
 
 
 def time_of(sizes: Sizes, kept: Collection[str]) -> Check:

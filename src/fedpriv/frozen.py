@@ -18,7 +18,7 @@ from pydantic import (
     WithJsonSchema,
     model_validator,
 )
-from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError, core_schema
+from pydantic_core import CoreSchema, ErrorDetails, InitErrorDetails, PydanticCustomError, core_schema
 
 from fedpriv.errors import BadInput, plain, short_repr
 from fedpriv.registry import Registry, packages
@@ -59,7 +59,7 @@ def _misread(text: str) -> bool:
 
 
 class OneOf:
-    """The mark of a text that is one of some names, for `Annotated`: a `Literal` of what a dict holds."""
+    """The mark of a text that is one of these names, for `Annotated`: a `Literal` of what a dict holds."""
 
     def __init__(self, names: Iterable[str]):
         self.names = [*names]
@@ -99,20 +99,27 @@ class Frozen(BaseModel):
         """
         if not isinstance(value, dict) or cls.model_config.get("extra") != "forbid":
             return value
-        for key in (*DISCRIMINATORS, "kind"):
-            default = cls.model_fields[key].default if key in cls.model_fields else None
-            if isinstance(default, str) and value.get(key, default) != default:
-                return value
-        if unknown := [key for key in value if key not in cls.model_fields]:
+        if cls._is_of_another_kind(value):
+            return value
+        if unknown := {key: value[key] for key in value if key not in cls.model_fields}:
             allowed = ", ".join(cls.model_fields) or "none"
-            errors: list[InitErrorDetails] = []
-            for key in unknown:
-                context = {"unknown": (key,), "found": short_repr(value[key]), "allowed": allowed}
-                message = "unknown key (found {found}), allowed: {allowed}"
-                kind = PydanticCustomError("unknown_key", message, context)
-                errors.append(InitErrorDetails(type=kind, input=value[key]))
+            errors = [unknown_key(key, found, allowed) for key, found in unknown.items()]
             raise ValidationError.from_exception_data(cls.__name__, errors)
         return value
+
+    @classmethod
+    def _is_of_another_kind(cls, value: Mapping[str, Any]) -> bool:
+        """Return True for a mapping whose discriminator has another value than the only one of this class."""
+        keys = [key for key in (*DISCRIMINATORS, "kind") if key in cls.model_fields]
+        defaults = {key: cls.model_fields[key].default for key in keys}
+        return any(isinstance(own, str) and value.get(key, own) != own for key, own in defaults.items())
+
+
+def unknown_key(key: str, value: object, allowed: str) -> InitErrorDetails:
+    """Return the error about a key that is not among those that are allowed."""
+    context = {"unknown": (key,), "found": short_repr(value), "allowed": allowed}
+    error = PydanticCustomError("unknown_key", "unknown key (found {found}), allowed: {allowed}", context)
+    return InitErrorDetails(type=error, input=value)
 
 
 class RunPart(Frozen):
@@ -226,33 +233,38 @@ class Mistake(NamedTuple):
 def parse(build: Callable[[Any], T], value: Any, where: str | Callable[[tuple[int | str, ...]], str]) -> T:
     """Validate `value`, or raise BadInput naming `where`, the key, what was found, what is allowed.
 
-    All wrong keys are told, a line each. Where that depends on the key, `where` is a function of its path.
+    Every wrong key has a line. Where that depends on the key, `where` is a function of its path.
     """
     try:
         return build(value)
     except ValidationError as error:
-        place = where if callable(where) else lambda _: where
-        raise BadInput(*(f"{place(path)}: {text}" for path, text in mistakes(error, value))) from None
+        file = where if callable(where) else lambda _: where
+        raise BadInput(*(f"{file(path)}: {text}" for path, text in mistakes(error, value))) from None
 
 
 def mistakes(error: ValidationError, value: Any) -> list[Mistake]:
     """Mistakes in `value`, one for each wrong key, whatever kinds it may be of."""
-    by_place: dict[tuple[int | str, ...], Mistake] = {}
+    by_key: dict[tuple[int | str, ...], Mistake] = {}
     for fault in error.errors():
         path = (*fault["loc"], *fault.get("ctx", {}).get("unknown", ()))
         key = ".".join(map(plain, path))
-        message = fault["msg"]
-        if fault["type"] == "missing":
-            message = "is required but was not given"
-        elif fault["type"] in LIMITS:
-            limit, words = LIMITS[fault["type"]]
-            message = f"found {short_repr(fault['input'])}, allowed: {words} {fault.get('ctx', {})[limit]:,}"
-        elif fault["type"] not in ("choice", "unknown_key"):
-            message = f"found {short_repr(fault['input'])}; {message[0].lower()}{message[1:]}"
         at = path if fault["type"] == "missing" else written_path(value, path)
-        by_place.setdefault(at, Mistake(path, f"{key + ': ' if key else ''}{message}"))
-    within = {at[:depth] for at in by_place for depth in range(len(at))}  # wrong because of what is in them
-    return [mistake for at, mistake in by_place.items() if at not in within]
+        by_key.setdefault(at, Mistake(path, f"{key + ': ' if key else ''}{fault_text(fault)}"))
+    within = {at[:depth] for at in by_key for depth in range(len(at))}  # wrong because of what is in them
+    return [mistake for at, mistake in by_key.items() if at not in within]
+
+
+def fault_text(fault: ErrorDetails) -> str:
+    """Return what is wrong as our messages have it; errors of our own have it so."""
+    kind, message, found = fault["type"], fault["msg"], short_repr(fault["input"])
+    if kind == "missing":
+        return "is required but was not given"
+    if kind in ("choice", "unknown_key"):
+        return message
+    if kind in LIMITS:
+        limit, words = LIMITS[kind]
+        return f"found {found}, allowed: {words} {fault.get('ctx', {})[limit]:,}"
+    return f"found {found}; {message[0].lower()}{message[1:]}"
 
 
 def written_path(value: Any, path: tuple[int | str, ...]) -> tuple[int | str, ...]:

@@ -134,7 +134,9 @@ def test_what_a_server_makes_of_more_than_a_release_is_found(kind, fault):
     else:
         mechanism = with_scheme(kind)
     of = statement(Site(mechanism, 400, 500), DELTA)
-    site = Site(mechanism._replace(plan=PLAN._replace(rounds=3)), 400, 500, of_uploads=of.attack == "upload")
+    site = Site(
+        mechanism._replace(plan=PLAN._replace(rounds=3)), 400, 500, sees_uploads=of.attack == "upload"
+    )
     faults, _ = audits.probed(site, of, Streams(0, "a run"))
     assert fault in "; ".join(faults.values())
 

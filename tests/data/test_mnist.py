@@ -79,4 +79,4 @@ def test_a_mirror_may_be_laid_out_as_torchvision_or_kaggle_do(dataset, theirs, l
         path = tmp_path / layout.format(ours=dataset.name, theirs=theirs, name=name, kaggle=kaggle)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(b"")
-        assert source.places(dataset, file, [str(tmp_path)])[0] == str(path)
+        assert source.sources(dataset, file, [str(tmp_path)])[0] == str(path)

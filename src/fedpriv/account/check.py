@@ -91,7 +91,7 @@ FLAGS = ("clip_private", "per_example_clip", "topped_up", "noise_in_sum", "noise
 # The same in all rounds: nobody composes randomised response of several kinds.
 CONSTANT = ("gamma", "noisy_bits")
 READ = ("round", "mechanism", "violation", *WORDS, *FLAGS, *NUMBERS)
-# What Opacus, Flower, TensorFlow Privacy and their accountants call some of these columns.
+# What Opacus, Flower, TensorFlow Privacy and their accountants call these columns.
 ELSEWHERE = {
     **dict.fromkeys(("step", "steps", "num_steps", "iterations", "num_compositions", "count"), "releases"),
     **dict.fromkeys(("sigma", "noise", "z", "stddev_over_sensitivity"), "noise_multiplier"),
@@ -191,6 +191,7 @@ def check_trace(trace: Trace) -> None:
     if not len(rounds) or not np.array_equal(rounds, np.arange(1, len(rounds) + 1)):
         raise wrong_column("round", f"{len(rounds)} rows not numbered 1, 2, 3, ...", "no gaps")
     _check_words(trace)
+    _check_types(trace)
     _check_numbers(trace)
     _check_cohorts(trace)
     _check_turns(trace)
@@ -227,15 +228,19 @@ def numbers(trace: Mapping[str, np.ndarray] | Trace, name: str, words: str) -> n
 
 
 def _check_words(trace: Trace) -> None:
-    """Raise BadInput unless words are known and the same in all rounds, flags True or False, notes texts."""
+    """Raise BadInput unless words are known and the same in all rounds."""
     for name, allowed in {"mechanism": MECHANISMS, **WORDS}.items():
         texts = sorted({str(word) for word in trace[name]})
         if isinstance(allowed, Registry) and texts[0] not in allowed and (beside := allowed.beside(texts[0])):
             raise BadInput(f"trace: {name}: {beside}")
         if len(texts) > 1 or texts[0] not in allowed:
             raise wrong_column(name, ", ".join(texts), f"one of {', '.join(allowed)}, the same in all rounds")
-    kinds: dict[str, tuple[type, str]] = dict.fromkeys(FLAGS, (bool, "True or False"))
-    for name, (kind, words) in {**kinds, "violation": (str, "a text, empty where nothing fails")}.items():
+
+
+def _check_types(trace: Trace) -> None:
+    """Raise BadInput unless flags are True or False, and notes texts."""
+    types: dict[str, tuple[type, str]] = dict.fromkeys(FLAGS, (bool, "True or False"))
+    for name, (kind, words) in {**types, "violation": (str, "a text, empty where nothing fails")}.items():
         if others := [value for value in trace[name].tolist() if not isinstance(value, kind)]:
             raise wrong_column(name, short_repr(others[0]), words)
 
@@ -344,24 +349,24 @@ def check_distances(distances: Mapping[str, np.ndarray], trace: Trace) -> None:
     if distances and (most := trace["releases"].max()) > 1:
         raise BadInput(f"trace: releases: found {most:g}, allowed: 1 in every round that has distances")
     rounds, steps, members = len(trace), int(trace["local_steps"].max()), int(trace["cohort_size"].max())
-    for name in (prefix + distance for prefix in ("", "panel_", "instance_") for distance in DISTANCES):
-        if name not in distances:
-            continue
-        array = distances[name]
-        if name.startswith("instance_"):
-            fits = array.ndim == 4 and array.shape[:2] == (rounds, steps) and array.shape[2] >= members
-            allowed = f"({rounds}, {steps}, {members}, samples)"
-        else:
-            fits = array.ndim == 2 and len(array) == rounds
-            allowed = f"({rounds}, samples)"
-        if not fits:
-            raise BadInput(f"distances: {name}: found shape {array.shape}, allowed: {allowed}")
-        if array.dtype.kind not in "fiu":
-            raise BadInput(f"distances: {name}: found an array of {array.dtype}, allowed: numbers")
-        if (array < 0).any() or np.isinf(array).any():
-            raise BadInput(
-                f"distances: {name}: found a negative or infinite distance, allowed: finite, at least 0"
-            )
+    shapes = {"": (rounds,), "panel_": (rounds,), "instance_": (rounds, steps, members)}
+    for prefix, shape in shapes.items():
+        for name in (prefix + distance for distance in DISTANCES):
+            if name in distances and (wrong := _wrong_distances(distances[name], shape)):
+                raise BadInput(f"distances: {name}: {wrong}")
+
+
+def _wrong_distances(array: np.ndarray, shape: tuple[int, ...]) -> str:
+    """Name a fault of an array of distances, samples in this shape, or of a larger cohort; empty: none."""
+    exact = shape[:2]  # all but the members of a cohort
+    fits = array.ndim == len(shape) + 1 and array.shape[: len(exact)] == exact and array.shape[:-1] >= shape
+    if not fits:
+        return f"found shape {array.shape}, allowed: ({', '.join(map(str, shape))}, samples)"
+    if array.dtype.kind not in "fiu":
+        return f"found an array of {array.dtype}, allowed: numbers"
+    if (array < 0).any() or np.isinf(array).any():
+        return "found a negative or infinite distance, allowed: finite, at least 0"
+    return ""
 
 
 def full_column(value: Any, rounds: int) -> np.ndarray:
@@ -397,42 +402,37 @@ def complete(trace: Columns) -> Columns:
         for name, value in values.items():
             trace.setdefault(name, full_column(value, rounds))
 
-    said_in_sum = "noise_in_sum" in trace
-    if "mechanism" not in trace or "" in trace["mechanism"].astype(str):
-        trace["mechanism"] = _mechanism(trace, rounds)
+    sum_known = "noise_in_sum" in trace
+    _mechanism(trace, rounds)
     _least(trace)
     default(**MISSING)
     own = own_columns(str(trace["mechanism"][0]) if rounds else "")
     default(**{name: column.default for name, column in own.items()})
-    if not said_in_sum and "unit" in trace:
+    if not sum_known and "unit" in trace:
         trace["noise_in_sum"] = (trace["upload_noise_std"] > 0) | (trace["unit"] == "both")
     if "round" not in trace or np.array_equal(numbers(trace, "round", "1, 2, 3, ..."), np.arange(rounds)):
         trace["round"] = np.arange(1, rounds + 1)
     default(clip_private=False, releases=1, repeated_rows=False, violation="")
-    unsaid = pd.isna(trace["violation"])  # as a CSV file has it
-    trace["violation"] = np.where(unsaid, "", trace["violation"].astype(object))
-    # Those of bound, noise and multiplier that follow from the others.
-    if "noise_multiplier" in trace and "noise_std" not in trace:
-        default(clip_l2=1.0)
-        multiplier = trace["noise_multiplier"]
-        with np.errstate(invalid="ignore"):
-            trace["noise_std"] = np.where(multiplier == 0, 0.0, multiplier * trace["clip_l2"])
-    elif "noise_multiplier" not in trace and {"noise_std", "clip_l2"} <= {*trace}:
-        std, bound = (trace[name].astype(np.float64) for name in ("noise_std", "clip_l2"))
-        trace["noise_multiplier"] = over_bound(std, bound)
+    empty = pd.isna(trace["violation"])  # as a CSV file has it
+    trace["violation"] = np.where(empty, "", trace["violation"].astype(object))
+    _noise(trace)
     _cohorts(trace)
     return trace
 
 
-def _mechanism(trace: Columns, rounds: int) -> np.ndarray:
-    """Name of what was released: of a plain trace flipped bits or Gaussian noise, as it says.
+def _mechanism(trace: Columns, rounds: int) -> None:
+    """Say what was released: of a plain trace flipped bits or Gaussian noise, as it says.
 
     A trace with a scheme that does not say is of before schemes did; of a scheme unknown then it is `other`.
     """
-    if "scheme" not in trace:
+    if "mechanism" in trace and "" not in trace["mechanism"].astype(str):
+        return
+    if "scheme" in trace:
+        released = [BEFORE_MECHANISM.get(scheme, "other") for scheme in trace["scheme"]]
+        trace["mechanism"] = np.array(released, dtype=object)
+    else:
         bits = "noisy_bits" in trace and (trace["noisy_bits"] > 0).all()
-        return full_column("randomized_response" if bits else "gaussian", rounds)
-    return np.array([BEFORE_MECHANISM.get(scheme, "other") for scheme in trace["scheme"]], dtype=object)
+        trace["mechanism"] = full_column("randomized_response" if bits else "gaussian", rounds)
 
 
 def _least(trace: Columns) -> None:
@@ -448,16 +448,35 @@ def _least(trace: Columns) -> None:
         trace["upload_noise_least"] = std
 
 
+def _noise(trace: Columns) -> None:
+    """Say of bound, noise and multiplier those that follow from the others."""
+    if "noise_multiplier" in trace and "noise_std" not in trace:
+        multiplier = trace["noise_multiplier"]
+        bound = trace.setdefault("clip_l2", np.ones(len(multiplier)))
+        with np.errstate(invalid="ignore"):
+            trace["noise_std"] = np.where(multiplier == 0, 0.0, multiplier * bound)
+    elif "noise_multiplier" not in trace and {"noise_std", "clip_l2"} <= {*trace}:
+        std, bound = (trace[name].astype(np.float64) for name in ("noise_std", "clip_l2"))
+        trace["noise_multiplier"] = over_bound(std, bound)
+
+
+def _law(trace: Columns) -> None:
+    """Say that all cohorts are Poisson where the others are of everybody: at rate 1 everybody comes, too."""
+    law = trace["sampling_law"]
+    if {*map(str, law)} != {"poisson", "full"} or "sampling_rate" not in trace:
+        return
+    rate, everybody = trace["sampling_rate"], law == "full"
+    if (np.isnan(rate) | (rate == 1))[everybody].all():
+        trace["sampling_law"] = np.where(everybody, "poisson", law)
+        trace["sampling_rate"] = np.where(everybody, 1.0, rate)
+
+
 def _cohorts(trace: Columns) -> None:
     """Say the population, the size and the rate of cohorts where they follow."""
     if "sampling_law" not in trace:
         return
+    _law(trace)
     law = trace["sampling_law"]
-    if {*map(str, law)} == {"poisson", "full"} and "sampling_rate" in trace:
-        rate, everybody = trace["sampling_rate"], law == "full"
-        if (np.isnan(rate) | (rate == 1))[everybody].all():  # who always comes, comes with probability 1
-            law = np.where(everybody, "poisson", law)
-            trace |= {"sampling_law": law, "sampling_rate": np.where(everybody, 1.0, rate)}
     sized = (law != "poisson") & (law != "full")
     alone = not ((trace["noise_shares"] > 0) | (trace["local_steps"] > 0)).any()
     if not sized.any() and (trace["denominator"] == "expected").all() and alone:
@@ -465,7 +484,9 @@ def _cohorts(trace: Columns) -> None:
             came = trace.get("cohort_size", np.ones(1))
             trace["population"] = full_column(np.fmax.reduce(came, initial=1), len(law))
         trace.setdefault("cohort_size", trace["population"])
-    if "sampling_rate" not in trace and (law == "full").all():
+    if "sampling_rate" in trace:
+        return
+    if (law == "full").all():
         trace["sampling_rate"] = np.ones(len(law))
-    if "sampling_rate" not in trace and {"population", "cohort_size"} <= {*trace} and sized.all():
+    elif {"population", "cohort_size"} <= {*trace} and sized.all():
         trace["sampling_rate"] = trace["cohort_size"] / trace["population"]

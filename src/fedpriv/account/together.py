@@ -7,6 +7,8 @@ nobody has sampled distances of both runs.
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -38,11 +40,11 @@ def ledger_together(traces: Sequence[Trace], delta: Deltas) -> pd.DataFrame:
     Who calls says that the data are the same, and the clients. A view that not every run has is left out.
     Raises BadInput naming what differs where none is in all, and a mechanism or a law that does not compose.
     """
-    found = [{_key(view): view for view in views(trace, {})} for trace in traces]
-    common = [key for key in found[0] if all(key in run for run in found)]
+    runs = [{_key(view): view for view in views(trace, {})} for trace in traces]
+    common = [key for key in runs[0] if all(key in run for run in runs)]
     if not common:
-        raise BadInput(_difference(found))
-    whole = [_together([run[key] for run in found]) for key in common]
+        raise BadInput(_difference(runs))
+    whole = [_together([run[key] for run in runs]) for key in common]
     return count_views(whole, _end(traces), delta)
 
 
@@ -50,28 +52,27 @@ def _key(view: View) -> tuple[str, ...]:
     """Return what the view must share with another; BadInput for one that composes with none."""
     if view.mechanism != "gaussian" or view.law not in SAMPLED:
         name = "mechanism" if view.mechanism != "gaussian" else "sampling_law"
-        words = "noise that is independent from release to release, of sampled clients"
-        raise BadInput(f"{name}: found {ALIKE[name](view)}, allowed in runs together: {words}")
-    return tuple(of(view) for of in ALIKE.values())
+        allowed = "noise that is independent from release to release, of sampled clients"
+        raise BadInput(f"{name}: found {ALIKE[name](view)}, allowed in runs together: {allowed}")
+    return tuple(words(view) for words in ALIKE.values())
 
 
 def _together(alike: Sequence[View]) -> View:
     """Return the view of all releases of several views, as of one round."""
+    each: Any = View._make(zip(*alike, strict=True))  # of every field the values of all views
     releases, counts = distinct_releases(
-        [release for view in alike for release in view.releases],
-        np.concatenate([view.counts.sum(axis=0) for view in alike]),
+        [*chain(*each.releases)], np.concatenate([done.sum(axis=0) for done in each.counts])
     )
-    laws = {view.law for view in alike}
     return alike[0]._replace(
-        law="poisson" if laws == {"poisson", "full"} else alike[0].law,
-        certified=tuple(name for name in alike[0].certified if all(name in view.certified for view in alike)),
-        violation=_first(view.violation for view in alike),
+        law="poisson" if {*each.law} == {"poisson", "full"} else alike[0].law,
+        certified=tuple(name for name in alike[0].certified if all(name in own for own in each.certified)),
+        violation=_first(each.violation),
         releases=releases,
         counts=counts.sum(axis=0, keepdims=True),
         samples=NOT_SAMPLED,
         facts={},
-        residual=sum(view.residual for view in alike),
-        uncertified=_first(view.uncertified for view in alike),
+        residual=sum(each.residual),
+        uncertified=_first(each.uncertified),
     )
 
 
@@ -88,10 +89,10 @@ def _end(traces: Sequence[Trace]) -> Trace:
     return Trace({name: full_column(value, 1) for name, value in columns.items()})
 
 
-def _difference(found: Sequence[dict[tuple[str, ...], View]]) -> str:
+def _difference(runs: Sequence[dict[tuple[str, ...], View]]) -> str:
     """Return the line that names the first thing that no two views have in common."""
-    for place, name in enumerate(ALIKE):
-        words = [{key[place] for key in run} for run in found]
+    for number, name in enumerate(ALIKE):
+        words = [{key[number] for key in run} for run in runs]
         if not set.intersection(*words):
             each = " and ".join(", ".join(sorted(run)) for run in words)
             return f"{name}: found {each}, {SAME}"

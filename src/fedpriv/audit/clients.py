@@ -108,7 +108,7 @@ def scores(plan: AlikeRounds) -> Scores:
     return Scores((offset + np.arange(SCORE_CELLS)) * width, *tails)
 
 
-STEP = 0.98  # between levels of u that are told apart
+STEP = 0.98  # between levels of u
 LEVELS = 150  # below the last one a client moves nothing
 CELLS, RESOLVED = 5_000, 5.0  # per ε, and per loss of most releases
 FINER, GAIN = 4, 1.005  # grids are finer by so much, as long as each raises the bound by as much
@@ -137,9 +137,8 @@ def removal_epsilon(rate: float, moved: np.ndarray, delta: float) -> float:
         return 0.0
     if np.isinf(moved).any():
         return math.inf
-    if rate == 1:  # all rounds are one release, whose ε is known but for what its solver is off
-        epsilon = rdp.gaussian_epsilon(min(float(np.linalg.norm(moved.clip(max=1e6))), 1e6), delta)
-        return max(0.0, epsilon - SOLVED * (1 + epsilon))
+    if rate == 1:
+        return gaussian_bound(min(float(np.linalg.norm(moved.clip(max=1e6))), 1e6), delta)
     moved = np.where(moved * pld.MOST_NOISE < 1, 0.0, moved.clip(max=FARTHEST))
     largest = float(moved.max())
     if not largest > 0:
@@ -149,6 +148,12 @@ def removal_epsilon(rate: float, moved: np.ndarray, delta: float) -> float:
     levels, rounds = np.unique(level[level < LEVELS].astype(np.int64), return_counts=True)
     releases = [planned_release(rate, float(noise)) for noise in 1 / (largest * STEP**levels)]
     return refine_bound(releases, rounds.tolist(), delta, finest_width(rate, largest), lower_bound)
+
+
+def gaussian_bound(distance: float, delta: float) -> float:
+    """Return ε of Gaussian releases so far apart together, in stds of noise, less what its solver is off."""
+    epsilon = rdp.gaussian_epsilon(distance, delta)
+    return max(0.0, epsilon - SOLVED * (1 + epsilon))
 
 
 def refine_bound(
@@ -263,7 +268,7 @@ def followed_client(known: Known) -> Iterator[Finding]:
 def frequency(known: Known) -> Iterator[Finding]:
     """Yield the ε that the loss exceeds with probability δ, over clients that were followed and transcripts.
 
-    That is what the Bayesian estimate says of itself: it may fail for some clients, if they are rare.
+    That is what the Bayesian estimate says of itself: it may fail for clients who are rare.
     """
     view = known.view("client")
     moved = moves_of_followed(view) if view else None

@@ -26,7 +26,7 @@ ARITHMETIC = "no run, no transcripts"  # the cost of what nothing is sampled for
 
 
 def how_counted(statement: Any) -> str:
-    """Way of counting of an ε, a `PrivacyStatement` or the labels of one, in the words of the ledger."""
+    """How an ε is counted, of a `PrivacyStatement` or the labels of one, in the words of the ledger."""
     words = (
         statement.accounting,
         statement.accountant,
@@ -109,7 +109,7 @@ STORED = [name for name in Finding._fields if name not in ("attacked", "not_atta
 
 
 def counting_text(statement: PrivacyStatement) -> str:
-    """Owner of the ε and the way of counting."""
+    """Owner of the ε, and how it is counted."""
     return f"{statement.unit} ({how_counted(statement)})"
 
 

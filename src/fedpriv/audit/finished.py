@@ -16,8 +16,8 @@ from fedpriv.schemes import SCHEMES
 from fedpriv.store import parquet
 from fedpriv.store.rundir import RunDir
 
-OF_RUN = ["run", "seed"]
-FINDING_COLUMNS = [*OF_RUN, *STORED]
+RUN_KEYS = ["run", "seed"]
+FINDING_COLUMNS = [*RUN_KEYS, *STORED]
 
 AUDITS: dict[str, Callable[[Known], Iterator[Finding]]] = {
     "outlier": clients.outlier,
@@ -63,7 +63,7 @@ def audit_runs(directories: Sequence[Path], out: Path, made_with: str = "") -> P
     `made_with` marks the plan that they are made for.
     """
     rows = [
-        {name: facts[name] for name in OF_RUN} | finding._asdict()
+        {name: facts[name] for name in RUN_KEYS} | finding._asdict()
         for directory in count_each("auditing", directories, "run")
         for facts in [RunDir(directory).summary]
         for finding in audit_run(directory)

@@ -8,6 +8,7 @@ pair costs holds for all.
 
 import math
 from collections.abc import Collection, Iterator, Sequence
+from functools import cache, partial
 
 import numpy as np
 import pandas as pd
@@ -15,7 +16,6 @@ import pandas as pd
 from fedpriv.account import loss, pld
 from fedpriv.account.check import checked_trace
 from fedpriv.account.ledgers import ledger, statements
-from fedpriv.account.rdp import gaussian_epsilon
 from fedpriv.account.releases import Release, planned_release
 from fedpriv.account.statement import PrivacyStatement
 from fedpriv.account.views import View, views
@@ -33,26 +33,33 @@ def pair_epsilon(name: str, releases: Sequence[Release], times: Sequence[int], d
     Of Poisson, full and fixed cohorts: of the last, sums of m of n, only where somebody is `replaced`.
     """
     run = [
-        (release.share, release.noise_multiplier, count)
+        (planned_release(release.share, release.noise_multiplier), count)
         for release, count in zip(releases, times, strict=True)
         if count
     ]
-    if any(noise == 0 for _, noise, _ in run):
+    if any(release.noise_multiplier == 0 for release, _ in run):
         return math.inf
-    together = math.hypot(
-        *(APART[name] * math.sqrt(count) / noise for rate, noise, count in run if rate == 1)
-    )
-    drawn = [(planned_release(rate, noise), count) for rate, noise, count in run if rate < 1]
-    if not drawn:  # all of it is one release, whose ε is known but for what its solver is off
-        epsilon = gaussian_epsilon(together, delta)
-        return max(0.0, epsilon - clients.SOLVED * (1 + epsilon))
+    drawn = [(release, count) for release, count in run if release.sampling_rate < 1]
+    together = distance_when_whole(name, run)
+    if not drawn:
+        return clients.gaussian_bound(together, delta)
     whole = [(planned_release(1.0, 1 / together * APART[name]), 1)] if together else []
     releases, counts = zip(*drawn, *whole, strict=True)
     steps = [
         clients.finest_width(release.sampling_rate, 1 / release.noise_multiplier) for release in releases
     ]
-    bound = clients.lower_bound if name == "removed" else replacement_bound
-    return clients.refine_bound(releases, counts, delta, min(steps), bound)
+    return clients.refine_bound(releases, counts, delta, min(steps), BOUNDS[name])
+
+
+def distance_when_whole(name: str, run: Sequence[tuple[Release, int]]) -> float:
+    """Return how far apart all releases are together that sample nobody, in stds of their noise."""
+    return math.hypot(
+        *(
+            APART[name] * math.sqrt(count) / release.noise_multiplier
+            for release, count in run
+            if release.sampling_rate == 1
+        )
+    )
 
 
 def replacement_bound(releases: Sequence[Release], times: Sequence[int], width: float, delta: float) -> float:
@@ -66,6 +73,7 @@ def replacement_bound(releases: Sequence[Release], times: Sequence[int], width: 
     return max(0.0, pld.lower_epsilon(run, delta) - over)
 
 
+BOUNDS = {"removed": clients.lower_bound, "replaced": replacement_bound}
 # Who sees what: sums with the noise of whoever adds them, the same with their size, or what a client sends.
 SEEN = ("", "sized", "upload")
 
@@ -77,27 +85,31 @@ def audit_trace(trace: pd.DataFrame, deltas: Deltas, ignore: Collection[str] = (
     """
     whole = checked_trace(trace, ignore)
     stated = statements(ledger(whole, deltas))
-    return [finding for view in views(whole, {}) for finding in _of_view(view, stated, deltas.of(view.unit))]
+    return [found for view in views(whole, {}) for found in view_findings(view, stated, deltas.of(view.unit))]
 
 
-def _of_view(view: View, stated: list[PrivacyStatement], delta: float) -> Iterator[Finding]:
+def view_findings(view: View, stated: list[PrivacyStatement], delta: float) -> Iterator[Finding]:
     """Yield the findings about one view: one bound for each relation, beside each ε that is stated of it."""
     independent = view.mechanism == "gaussian" and view.law in SAMPLED
     if view.accounting not in SEEN or "C" not in view.certified or not independent:
         return
-    bounds: dict[str, float] = {}
+    bound = cache(partial(neighbours_epsilon, view, delta))  # several ε are of one relation
     ours = (view.unit, view.accounting, view.law)
     for statement in stated:
         counted = (statement.unit, statement.accounting, statement.sampling_law)
         # Of a cohort of fixed size nobody is taken away.
         removable = (view.law, statement.sensitivity) != ("fixed", "C")
-        if counted != ours or not removable or not 0 < statement.epsilon < np.inf:
-            continue
-        name = "removed" if statement.sensitivity == "C" else "replaced"
-        if name not in bounds:
-            times = view.counts.sum(axis=0).tolist()
-            bounds[name] = pair_epsilon(name, view.releases, times, delta)
-            if view.law == "fixed":  # where all others send the opposite too, the sum is that, or 2C from it
-                apart = [one._replace(noise_multiplier=one.multiplier("2C")) for one in view.releases]
-                bounds[name] = max(bounds[name], pair_epsilon("removed", apart, times, delta))
-        yield finding(name, statement, bounds[name], ARITHMETIC)
+        if counted == ours and removable and 0 < statement.epsilon < np.inf:
+            name = "removed" if statement.sensitivity == "C" else "replaced"
+            yield finding(name, statement, bound(name), ARITHMETIC)
+
+
+def neighbours_epsilon(view: View, delta: float, name: str) -> float:
+    """Return a lower bound on ε of the neighbours `removed` or `replaced` of a view."""
+    times = view.counts.sum(axis=0).tolist()
+    lower = pair_epsilon(name, view.releases, times, delta)
+    if view.law != "fixed":
+        return lower
+    # Where all others send the opposite too, the sum is that, or 2C from it.
+    apart = [release._replace(noise_multiplier=release.multiplier("2C")) for release in view.releases]
+    return max(lower, pair_epsilon("removed", apart, times, delta))

@@ -1,7 +1,7 @@
 """Audits of what clients randomise themselves: noise on uploads, and randomised response.
 
 Labels of NbAFL, joint accounting, clipped means, uploads without a bound; one bit, two clients that
-differ in some, one coin for a whole tensor.
+differ in several, one coin for a whole tensor.
 """
 
 import math
@@ -21,7 +21,7 @@ from fedpriv.schemes.dpfl_bnn import flips
 from fedpriv.streams import Streams
 
 DRAWS = 20_000
-OF_ONE_BIT = "client (that of one bit)"  # whose ε a paper states
+ONE_BIT_LABEL = "client (that of one bit)"  # whose ε a paper states
 # Of the bits of two clients one of so many differs: less than of any two that learn other classes.
 APART = 100
 
@@ -62,7 +62,7 @@ def uploads(known: Known) -> Iterator[Finding]:
     else:
         cost = f"{ARITHMETIC}; clients that differ in {differ:,} bits of a round"
     lower = exact_epsilon(gamma, differ * (1 if measured else rounds), stated.delta)
-    yield finding("uploads", stated, lower, cost)._replace(kind="nominal", about=OF_ONE_BIT)
+    yield finding("uploads", stated, lower, cost)._replace(kind="nominal", about=ONE_BIT_LABEL)
 
 
 def tensors(known: Known) -> Iterator[Finding]:
@@ -70,7 +70,7 @@ def tensors(known: Known) -> Iterator[Finding]:
     stated = one_bit_label(known)
     if stated is not None and (known.trace["flips"] == "tensor").all():
         cost = f"{ARITHMETIC}; one upload"
-        yield finding("tensors", stated, math.inf, cost)._replace(kind="nominal", about=OF_ONE_BIT)
+        yield finding("tensors", stated, math.inf, cost)._replace(kind="nominal", about=ONE_BIT_LABEL)
 
 
 def one_bit_label(known: Known) -> PrivacyStatement | None:

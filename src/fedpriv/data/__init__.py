@@ -1,7 +1,7 @@
-"""The datasets by name, and the way from a name to files; to add one, write its file and its line here.
+"""The datasets by name, and the files that they become; to add one, write its file and its line here.
 
 Images become arrays at once. Photographs are looked at and listed in a manifest; `fedpriv.data.features`
-makes arrays of them, once for each backbone and way to augment.
+makes arrays of them, once for each backbone and augmentation.
 """
 
 from collections.abc import Sequence
@@ -69,12 +69,12 @@ def photograph_folder(name: str, resources: Path, mirrors: Sequence[str]) -> Pat
 
 
 def list_photographs(name: str, resources: Path, threads: int, mirrors: Sequence[str] = ()) -> Path:
-    """Return the manifest of the photographs that were found, written after a look at every one.
+    """Return the manifest of the photographs of `find_photographs`, written after a look at every one.
 
-    Where the folder is not on this machine, they are found once more.
+    Where the folder is not on this machine, they are looked for once more.
     """
-    place, path = resources / name / "folder.txt", resources / name / "images.json"
-    folder = Path(place.read_text(encoding="utf-8").removesuffix("\n"))
+    written, path = resources / name / "folder.txt", resources / name / "images.json"
+    folder = Path(written.read_text(encoding="utf-8").removesuffix("\n"))
     folder = folder if folder.is_dir() else photograph_folder(name, resources, mirrors)
     photographs.write_manifest_of(photograph_datasets()[name], folder, path, threads)
     return path
@@ -97,7 +97,7 @@ def prepare_arrays(dataset: own.Named, resources: Path, mirrors: Sequence[str]) 
     """Return the path of the arrays of a dataset, which are made if they are not there yet.
 
     That is resources/<name>.npz of images and of data of one's own, and the manifest of photographs, which
-    are found once more where its folder is not on this machine.
+    are looked for once more where its folder is not on this machine.
     """
     if not isinstance(dataset, str):
         return own.write_own_arrays(dataset, resources)

@@ -107,8 +107,7 @@ def _problem_of_inputs(x: np.ndarray, trained: np.ndarray, split: str) -> str:
         return f"{layout}, allowed: images [n, c, h, w]; these look channels-last: transpose to (0, 3, 1, 2)"
     if x.shape[1:] != trained.shape[1:] or x.dtype != trained.dtype:
         return f"{layout} beside x_train of {trained.dtype} {list(trained.shape)}"
-    finite = x.dtype.kind != "f" or np.isfinite(x).all()
-    return "" if finite else f"numbers in x_{split} that are not finite"
+    return _problem_of_numbers(x, f"x_{split}")
 
 
 def _problem_of_labels(arrays: Arrays, split: str) -> str:
@@ -121,10 +120,15 @@ def _problem_of_labels(arrays: Arrays, split: str) -> str:
     if y.shape[1:] != arrays.y_train.shape[1:] or y.dtype != arrays.y_train.dtype:
         return f"y_{split} of {y.dtype} {list(y.shape)} beside y_train of {list(arrays.y_train.shape)}"
     if y.dtype != np.int64:
-        return "" if np.isfinite(y).all() else f"numbers in y_{split} that are not finite"
+        return _problem_of_numbers(y, f"y_{split}")
     lowest = IGNORED if y.ndim > 1 else 0
-    within = lowest <= y.min() and y.max() < arrays.classes
+    within = lowest <= y.min() <= y.max() < arrays.classes
     return "" if within else f"labels {y.min()}..{y.max()} in y_{split}, not {lowest}..{arrays.classes - 1}"
+
+
+def _problem_of_numbers(array: np.ndarray, name: str) -> str:
+    finite = array.dtype.kind != "f" or np.isfinite(array).all()
+    return "" if finite else f"numbers in {name} that are not finite"
 
 
 def channels_last(x: np.ndarray) -> bool:
@@ -190,9 +194,9 @@ def _digests(x: np.ndarray) -> Iterator[bytes]:
 def _large_inputs(x: np.ndarray) -> Iterator[str]:
     """Yield that these are pictures, or features, in bytes that nobody divides."""
     low, high = float(x.min()), float(x.max())
-    of_bytes = low >= 0 and LARGE < high <= 255 and not (x % 1).any()
-    if of_bytes or (x.ndim == 4 and max(-low, high) > LARGE):
-        remedy = 'as .astype("uint8") they are divided by 255' if of_bytes else "divide them"
+    bytes_fit = low >= 0 and LARGE < high <= 255 and not (x % 1).any()
+    if bytes_fit or (x.ndim == 4 and max(-low, high) > LARGE):
+        remedy = 'as .astype("uint8") they are divided by 255' if bytes_fit else "divide them"
         yield f"x_train: found {x.dtype} from {low:g} to {high:g}; networks expect about 0 to 1: {remedy}"
 
 

@@ -206,7 +206,7 @@ def read(path: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
             ) from error
         images.append(x)
         labels.append(y)
-    owners = np.repeat(np.arange(len(labels)), [len(of_one) for of_one in labels])
+    owners = np.repeat(np.arange(len(labels)), [len(own) for own in labels])
     return np.concatenate(images), np.concatenate(labels), owners
 
 
@@ -219,7 +219,7 @@ def decode_femnist(raw: Path) -> Arrays:
 
 FEMNIST = Dataset(
     name="femnist",
-    # Nobody publishes their hashes: two places could not be told apart, so there is one.
+    # Nobody publishes their hashes: two sources could not be distinguished, so there is one.
     files=tuple(RawFile(file, None, problem) for file in SPLITS.values()),
     public=("https://storage.googleapis.com/gresearch/fedjax/emnist/",),
     decode=decode_femnist,

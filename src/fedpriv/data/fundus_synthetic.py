@@ -34,7 +34,7 @@ FROM_CENTRE = np.hypot(ACROSS - SIDE + 0.5, DOWN - SIDE + 0.5) / (0.94 * SIDE)  
 
 
 def stamp(canvas: np.ndarray, x: float, y: float, radius: float, colour: np.ndarray) -> None:
-    """Lay a disc over `canvas` [CANVAS, CANVAS, 3] in place; what lies outside is cut."""
+    """Lay a disc over `canvas` [CANVAS, CANVAS, 3], which is changed; what lies outside is cut."""
     left, top = max(int(x - radius), 0), max(int(y - radius), 0)
     window = np.s_[top : int(y + radius) + 2, left : int(x + radius) + 2]
     part = canvas[window]
@@ -74,8 +74,8 @@ def draw_fundus(grade: int, rng: np.random.Generator) -> np.ndarray:
     for most, sizes, colour in LESIONS:
         for _ in range(rng.integers(most[grade] * 2 // 3, most[grade] + 1)):
             distance, angle = 0.82 * SIDE * np.sqrt(rng.random()), rng.uniform(0, 2 * np.pi)
-            place = SIDE + distance * np.cos(angle), SIDE + distance * np.sin(angle)
-            stamp(canvas, *place, rng.uniform(*sizes), colour)
+            centre = SIDE + distance * np.cos(angle), SIDE + distance * np.sin(angle)
+            stamp(canvas, *centre, rng.uniform(*sizes), colour)
     canvas[FROM_CENTRE > 1] = 6
     small = canvas.reshape(SIDE, 2, SIDE, 2, 3).mean((1, 3)) + rng.normal(0, 3, (SIDE, SIDE, 3))
     return np.clip(np.floor(small + 0.5), 0, 255).astype(np.uint8)

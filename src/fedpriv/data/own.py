@@ -20,6 +20,7 @@ from fedpriv.progress import print_stderr
 from fedpriv.store import npz
 
 SPLITS = ("x_train", "y_train", "x_test", "y_test")
+LABELS = ("y_train", "y_test")
 MORE = ("owner", "owner_test", "classes", "x_public", "y_public")
 MOST_CLASSES = 10**6
 NAMED = 10  # labels, in a line
@@ -134,23 +135,11 @@ def own_arrays(where: str, contents: dict[str, np.ndarray]) -> Arrays:
     how many there are; of examples with many, `[n, ...]`, -1 counts for nothing. Floats are numbers to
     predict. Owners may be numbers or words.
     """
-    names = "y_train", "y_test"
-    kinds = {contents[name].dtype.kind for name in names}
-    for name in names:
-        y = contents[name]
-        mixed = y.dtype.kind == "f" and kinds != {"f"}
-        if y.dtype.kind not in "iuf" or mixed or not 1 <= y.ndim <= 3:
-            what = f"{y.dtype} {list(y.shape)}"
-            raise BadInput(
-                f"{where}: {name}: found {what}, allowed: whole numbers [n], from 0, or [n, t], of which "
-                f"{IGNORED} counts for nothing; or floats [n] or [n, k], in both splits, to be predicted; "
-                "np.unique(..., return_inverse=True)[1] of both splits together makes numbers of anything"
-            )
-    if kinds == {"f"}:
+    if label_kinds(where, contents) == {"f"}:
         dtype, classes = np.dtype(np.float32), math.prod(contents["y_train"].shape[1:])
     else:
         dtype, classes = np.dtype(np.int64), count_classes(where, contents)
-    labels = [contents[name].astype(dtype) for name in names]
+    labels = [contents[name].astype(dtype) for name in LABELS]
     whose = [number_owners(where, name, contents) for name in ("owner", "owner_test")]
     x_train, x_test = (channels_first(contents[name]) for name in ("x_train", "x_test"))
     made = Arrays(x_train, labels[0], x_test, labels[1], classes, None, "", *whose)
@@ -162,20 +151,28 @@ def own_arrays(where: str, contents: dict[str, np.ndarray]) -> Arrays:
     return made
 
 
+def label_kinds(where: str, contents: Mapping[str, np.ndarray]) -> set[str]:
+    """Return the kinds of the labels of both splits, as dtypes name them; BadInput for what are no labels."""
+    kinds = {contents[name].dtype.kind for name in LABELS}
+    for name in LABELS:
+        y = contents[name]
+        mixed = y.dtype.kind == "f" and kinds != {"f"}
+        if y.dtype.kind not in "iuf" or mixed or not 1 <= y.ndim <= 3:
+            what = f"{y.dtype} {list(y.shape)}"
+            raise BadInput(
+                f"{where}: {name}: found {what}, allowed: whole numbers [n], from 0, or [n, t], of which "
+                f"{IGNORED} counts for nothing; or floats [n] or [n, k], in both splits, to be predicted; "
+                "np.unique(..., return_inverse=True)[1] of both splits together makes numbers of anything"
+            )
+    return kinds
+
+
 def count_classes(where: str, contents: dict[str, np.ndarray]) -> int:
     """Return the number of classes; BadInput names a label of which nothing can be learnt.
 
-    Where `classes` does not say it they are counted, and no label may be left out. Labels of the test split
-    on which nobody trains are told to the user; it is BadInput if it has no others.
+    Where `classes` does not say it they are counted, and no label may be left out.
     """
-    # Numbers of Python: 64 bits without a sign would wrap around. Of examples with many some are ignored.
-    trained, tested = (
-        set(map(int, np.unique(labels))) - ({IGNORED} if labels.ndim > 1 else set())
-        for labels in (contents["y_train"], contents["y_test"])
-    )
-    for name, labels in (("y_train", trained), ("y_test", tested)):
-        if not labels and contents[name].size:
-            raise BadInput(f"{where}: {name}: found nothing but {IGNORED}, allowed: some labels that count")
+    trained, tested = (counted_labels(f"{where}: {name}", contents[name]) for name in LABELS)
     there = trained | tested
     if not trained or not tested:  # an empty split, which is refused with all else
         return max(there, default=0) + 1
@@ -188,12 +185,21 @@ def count_classes(where: str, contents: dict[str, np.ndarray]) -> int:
         )
     if unseen := sorted(tested - trained):
         only = len(unseen) == len(tested)
-        named = ", ".join([*map(str, unseen[:NAMED]), *(["..."] if len(unseen) > NAMED else [])])
-        what = f"{where}: y_test: found {'only ' if only else ''}labels that y_train lacks ({named})"
+        named = ", ".join([*map(str, unseen[:NAMED]), *["..."] * (len(unseen) > NAMED)])
+        what = f"{where}: y_test: found {'only ' * only}labels that y_train lacks ({named})"
         if only:
             raise BadInput(f"{what}, allowed: some that are trained on")
         print_stderr(what)
     return classes
+
+
+def counted_labels(where: str, y: np.ndarray) -> set[int]:
+    """Return the labels of a split that count; BadInput where it has labels and none of them does."""
+    # Numbers of Python: 64 bits without a sign would wrap around.
+    labels = set(map(int, np.unique(y))) - ({IGNORED} if y.ndim > 1 else set())
+    if y.size and not labels:
+        raise BadInput(f"{where}: found nothing but {IGNORED}, allowed: some labels that count")
+    return labels
 
 
 def declared_classes(where: str, classes: np.ndarray) -> int:

@@ -1,4 +1,4 @@
-"""Datasets of photographs: a folder with `train.csv` and images of any size, which are read in place.
+"""Datasets of photographs: a folder with `train.csv` and images of any size, which are read where they are.
 
 The manifest says what is in such a folder: one entry an image, and the name of everything that is wrong.
 APTOS 2019 has photographs of the fundus, graded 0 to 4 for diabetic retinopathy; from Kaggle, or a
@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 from fedpriv.data import source
 from fedpriv.data.source import folder_of, is_url
@@ -99,18 +99,18 @@ def look(dataset: Photographs, folder: Path, threads: int = 0) -> Manifest:
     So many `threads` read; 0 means one a core.
     """
     listed = rows(folder / "train.csv", dataset.classes, dataset.test_rows)
-    places = locate_images(folder)
+    paths = locate_images(folder)
 
     def examine(number: int, row: LabelledImage) -> Photograph | str | None:
-        if row.id not in places:
+        if row.id not in paths:
             return None
         try:
-            image = decode_image(folder / places[row.id])
+            image = decode_image(folder / paths[row.id])
         except ValueError as error:
             return str(error)
         return Photograph(
             id=row.id,
-            path=places[row.id],
+            path=paths[row.id],
             label=row.label,
             test=number < dataset.test_rows,
             sha256=fingerprint(image),
@@ -159,7 +159,7 @@ def write_manifest(dataset: Photographs, mirrors: Sequence[str], path: Path) -> 
 
 
 def write_manifest_of(dataset: Photographs, folder: Path, path: Path, threads: int = 0) -> Manifest:
-    """Look at every photograph of `folder` and write the manifest to `path`, saying what was found.
+    """Look at every photograph of `folder` and write the manifest to `path`; its counts go to stderr.
 
     A manifest that says the same already is left alone, with its time, so nothing is made again for it.
     """
@@ -243,17 +243,9 @@ def rows(table: Path, classes: int, more_than: int) -> list[LabelledImage]:
     Ids must be unique, labels in 0..classes-1, and the rows more than `more_than`, the test split. Spaces
     around them count for nothing, nor does an image's suffix after an id.
     """
-    try:
-        with table.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.DictReader(file)
-            lines = [(reader.line_num, *((row[key] or "").strip() for key in COLUMNS)) for row in reader]
-    except (OSError, ValueError, KeyError, csv.Error) as error:
-        raise BadInput(
-            f"{table}: found no table ({error!r}), allowed: CSV in UTF-8 with columns {', '.join(COLUMNS)}"
-        ) from None
     read: dict[str, LabelledImage] = {}
     allowed = {str(label): label for label in range(classes)}
-    for line, written, label in lines:
+    for line, written, label in numbered_lines(table):
         id_ = bare(written)
         if label not in allowed or not id_ or id_ in read:
             raise BadInput(
@@ -268,6 +260,18 @@ def rows(table: Path, classes: int, more_than: int) -> list[LabelledImage]:
     return list(read.values())
 
 
+def numbered_lines(table: Path) -> list[tuple[Any, ...]]:
+    """Return the number of each line of a train.csv, and its columns without spaces around them."""
+    try:
+        with table.open(encoding="utf-8-sig", newline="") as file:
+            reader = csv.DictReader(file)
+            return [(reader.line_num, *((row[key] or "").strip() for key in COLUMNS)) for row in reader]
+    except (OSError, ValueError, KeyError, csv.Error) as error:
+        raise BadInput(
+            f"{table}: found no table ({error!r}), allowed: CSV in UTF-8 with columns {', '.join(COLUMNS)}"
+        ) from None
+
+
 def bare(name: str) -> str:
     """Return the id that a name stands for, in a table or of a file: without spaces around it or a suffix."""
     name = name.strip()
@@ -277,8 +281,8 @@ def bare(name: str) -> str:
 def locate_images(folder: Path) -> dict[str, str]:
     """Return the images by id, as paths below `folder`: in its `train_images`, or beside train.csv."""
     paths: dict[str, str] = {}
-    for place in (folder / "train_images", folder):
-        files = sorted(place.iterdir()) if place.is_dir() else []
+    for parent in (folder / "train_images", folder):
+        files = sorted(parent.iterdir()) if parent.is_dir() else []
         for suffix in SUFFIXES:
             for file in files:
                 if file.suffix.lower() == suffix:
@@ -318,17 +322,17 @@ def find_aptos(mirrors: Sequence[str], own: Path) -> Path:
     """Return the folder of the photographs: a mirror's, or what kagglehub has downloaded or downloads now.
 
     That is the first folder `<mirror>/aptos`, or a mirror of that name. A mirror that is no folder is
-    BadInput, and so is a found folder without train.csv.
+    BadInput, and so is such a folder without train.csv.
     """
     for mirror in mirrors:
         if is_url(mirror):
             print_stderr(f"aptos: {mirror} is passed over: photographs are read from folders")
             continue
-        place = folder_of(mirror)
-        for folder in (place / "aptos", *([place] if place.resolve().name == "aptos" else [])):
+        whole = folder_of(mirror)
+        for folder in (whole / "aptos", *([whole] if whole.resolve().name == "aptos" else [])):
             if (folder / "train.csv").is_file():
                 return folder
-            if folder.is_dir() and folder != place:
+            if folder.is_dir() and folder != whole:
                 raise BadInput(f"{folder}: found no train.csv, allowed: train.csv and train_images/")
     return source.competition("aptos", COMPETITION)
 

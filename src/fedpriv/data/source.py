@@ -1,6 +1,6 @@
-"""Raw files from mirrors and public sources: checked, retried, in place whole or not at all.
+"""Raw files from mirrors and public sources: checked, retried, there whole or not at all.
 
-Places are asked one after another: the folders and URLs of FEDPRIV_MIRROR, those of the config, the public
+Sources are asked one after another: the folders and URLs of FEDPRIV_MIRROR, those of the config, the public
 sources. Hashes are of decompressed bytes, so that any gzip of the right contents serves. Files of a Kaggle
 competition come through kagglehub; what Kaggle refuses is explained in one line.
 """
@@ -79,7 +79,7 @@ class SourceError(RuntimeError):
 
 
 class Rejected(Exception):
-    """What a place gave is not the file, or it gave nothing."""
+    """What a source gave is not the file, or it gave nothing."""
 
 
 def mirrors(configured: Sequence[str] = ()) -> list[str]:
@@ -88,9 +88,9 @@ def mirrors(configured: Sequence[str] = ()) -> list[str]:
     return [mirror.strip() for mirror in (*named, *configured) if mirror.strip()]
 
 
-def is_url(place: str) -> bool:
-    """Say if a mirror is asked over the network; all others are folders."""
-    return place.startswith(("http://", "https://"))
+def is_url(source: str) -> bool:
+    """Say if a source is asked over the network; all others are on this machine."""
+    return source.startswith(("http://", "https://"))
 
 
 def without_credentials(text: str) -> str:
@@ -107,7 +107,7 @@ def folder_of(mirror: str) -> Path:
     return folder
 
 
-def places(dataset: Dataset, file: RawFile, mirrors: Sequence[str]) -> list[str]:
+def sources(dataset: Dataset, file: RawFile, mirrors: Sequence[str]) -> list[str]:
     """Return the paths and URLs where the file may be, in the order to try; a missing folder is BadInput.
 
     Of a mirror's folder these are the paths that are there, or the first of all that are looked at.
@@ -225,18 +225,18 @@ def receive(answer: Any, file: BinaryIO, title: str) -> str:
 def bring(
     dataset: Dataset, file: RawFile, folder: Path, mirrors: Sequence[str], attempts: int, backoff: float
 ) -> None:
-    """Put the right file into `folder`, from the first place that has it; raises SourceError without one."""
+    """Put the right file into `folder`, from the first source that has it; raises SourceError without one."""
     label, target, failures = f"{dataset.name}/{file.name}", folder / file.name, list[str]()
     remove_torn(target)
-    for place in places(dataset, file, mirrors):
-        print_stderr(f"{label}: from {without_credentials(place)}")
+    for source in sources(dataset, file, mirrors):
+        print_stderr(f"{label}: from {without_credentials(source)}")
         try:
             with writing(target) as partial:
                 reason = ""
-                if is_url(place):
-                    reason = download(place, partial, file.name, attempts, backoff)
-                elif os.path.isfile(place):  # a device may have no end, a pipe no beginning
-                    shutil.copyfile(place, partial)
+                if is_url(source):
+                    reason = download(source, partial, file.name, attempts, backoff)
+                elif os.path.isfile(source):  # a device may have no end, a pipe no beginning
+                    shutil.copyfile(source, partial)
                 else:
                     reason = "No such file"
                 if reason := reason or file_fault(partial, file, record_of(target)):
@@ -246,12 +246,12 @@ def bring(
             raise
         except Rejected as error:
             reason = without_credentials(str(error))
-        except Exception as error:  # whatever is wrong with a place, the next one may have the file
+        except Exception as error:  # whatever is wrong with a source, the next one may have the file
             if is_full(error):  # and no room for it
                 raise
             reason = cause(error)
         print_stderr(f"{label}: {reason}")
-        failures.append(f"{without_credentials(place)}: {reason}")
+        failures.append(f"{without_credentials(source)}: {reason}")
     names = " or ".join((label, *file.also))
     raise SourceError(
         f"{label}: no source gave it ({'; '.join(failures)}). Put the right file into a folder as {names} "
@@ -268,7 +268,7 @@ def fetch_file(
     attempts: int = 3,
     backoff: float = 1.0,
 ) -> Path:
-    """Return `folder`/`file.name` with the right contents, from the first place that has them.
+    """Return `folder`/`file.name` with the right contents, from the first source that has them.
 
     A file that is there already is checked and left alone; nothing incomplete or wrong ever has the final
     name. Where no hash is published, that of the first file is recorded beside it, and every later one must

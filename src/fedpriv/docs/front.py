@@ -17,9 +17,10 @@ and no comment.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import yaml
@@ -45,8 +46,16 @@ SOURCES = {
 }
 QUOTE = re.compile(r"\{\{([^{}]+)\}\}")
 KEY = re.compile(r"[\w.]+=")  # of a column; a row may be called "γ = 0.1"
-QUANTITIES = {"epsilon": "epsilon", "status": "epsilon", "round": "round"}  # by the word that asks for one
-WORDS = ("published", "mean", "seeds", *QUANTITIES)  # what a quote may say beside its cell
+# What a quote may say beside its cell -> the keys of the line of a table that is then read.
+WORDS = {
+    "published": {"source": "published"},
+    "epsilon": {"quantity": "epsilon"},
+    "status": {"quantity": "epsilon"},
+    "round": {"quantity": "round"},
+    "mean": {},
+    "seeds": {},
+}
+USUAL = {"source": "reproduced", "quantity": "accuracy"}
 
 
 def pages(root: Path) -> dict[Path, str]:
@@ -68,8 +77,8 @@ def fill_quotes(text: str, reference: Path) -> str:
 
     def number(match: re.Match[str]) -> str:
         nonlocal folder
-        place, *words = (part.strip() for part in match[1].split("|"))
-        folder, _, table = place.rpartition("/") if "/" in place else (folder, "", place)
+        path, *words = (part.strip() for part in match[1].split("|"))
+        folder, _, table = path.rpartition("/") if "/" in path else (folder, "", path)
         try:
             if table == "claims":
                 return quote_claim(reference / folder / "claims_seeds.csv", *words)
@@ -81,25 +90,32 @@ def fill_quotes(text: str, reference: Path) -> str:
 
 
 def quote_cell(path: Path, parts: list[str]) -> str:
-    """Return the number of one cell of a table."""
-    words = [part for part in parts if part in WORDS]
-    keys = dict(part.split("=", 1) for part in parts if KEY.match(part))
-    places = [part for part in parts if part not in words and not KEY.match(part)]
-    keys |= dict(zip(("row", "column"), places, strict=False))
-    table = reference_table(path)
-    quantity = next((of for word, of in QUANTITIES.items() if word in words), "accuracy")
-    defaults = {"source": "published" if "published" in words else "reproduced", "quantity": quantity}
-    keys = {name: value for name, value in (defaults | keys).items() if name in table}
-    rows = table.loc[(table[list(keys)] == pd.Series(keys)).all(axis=1)]
-    if len(rows) != 1:
-        raise ValueError(f"found {len(rows)} cells, allowed: one")
-    cell = rows.iloc[0].to_dict()
-    if "status" in words:
+    """Return the number of one cell of a table, or what else the quote asks of it."""
+    cell = cell_quoted(reference_table(path), parts)
+    if "status" in parts:
         word, colon, reason = cell["epsilon_status"].partition(":")
         return f"**{word}**{colon}{reason}"
-    if "seeds" in words:
+    if "seeds" in parts:
         return f"{float(str(cell['seeds'])):g}"
-    return printed_number(cell, alone="mean" in words)
+    return printed_number(cell, alone="mean" in parts)
+
+
+def cell_quoted(table: pd.DataFrame, parts: Iterable[str]) -> dict[Hashable, Any]:
+    """Return the line of a table whose keys a quote gives: its row and column, words, and columns by name."""
+    keys = dict(USUAL)
+    for part in parts:
+        if part in WORDS:
+            keys |= WORDS[part]
+        elif KEY.match(part):
+            name, _, value = part.partition("=")
+            keys[name] = value
+        else:
+            keys["column" if "row" in keys else "row"] = part
+    keys = {name: value for name, value in keys.items() if name in table}
+    lines = table.loc[(table[list(keys)] == pd.Series(keys)).all(axis=1)]
+    if len(lines) != 1:
+        raise ValueError(f"found {len(lines)} cells, allowed: one")
+    return lines.iloc[0].to_dict()
 
 
 def quote_claim(path: Path, claim: str, case: str, column: str = "left") -> str:
@@ -137,8 +153,8 @@ def paper_counts(reference: Path, papers: Iterable[Mapping[str, str]]) -> Iterat
         yield line([paper["name"], paper["here"], count, paper["says"]])
 
 
-# Outcome of a claim -> what a cell comes to that decides it so.
-DECIDING = {REPRODUCED: HOLDS, NOT_REPRODUCED: FAILS}
+# Outcome of a claim -> how the cell ends that decides it so.
+DECIDING = {REPRODUCED: f"({HOLDS})", NOT_REPRODUCED: f"({FAILS})"}
 
 
 def paper_claims(reference: Path, of: str) -> Iterator[str]:
@@ -150,9 +166,8 @@ def paper_claims(reference: Path, of: str) -> Iterator[str]:
     yield head(["Claim", "Where", "Verdict", "Measured", "One of its runs", "Minutes"], ["Minutes"])
     for claim in compared.claims(reference / of).to_dict("records"):
         if not declared[claim["id"]].ours:
-            cells, standing = claim["measured"].split("; "), DECIDING.get(claim["outcome"])
-            ending = f"({standing})" if standing else ""
-            deciding = next((place for place, cell in enumerate(cells) if cell.endswith(ending)), 0)
+            cells, ending = claim["measured"].split("; "), DECIDING.get(claim["outcome"], "")
+            deciding = next((number for number, cell in enumerate(cells) if cell.endswith(ending)), 0)
             cases = [*declared[claim["id"]].judged(tables)]
             case = cases[deciding if len(cases) == len(cells) else 0]
             words = claim["claim"], claim["place"], claim["verdict"], cells[deciding]

@@ -109,11 +109,11 @@ def schemas() -> dict[str, Schema]:
 
     preset = Preset.model_json_schema(schema_generator=Whole)
     paper = Paper.model_json_schema(schema_generator=Whole)
-    elsewhere = {key for some in KEYS.values() for key in some}
+    elsewhere = {key for keys in KEYS.values() for key in keys}
     files = {"paper": [key for key in paper["properties"] if key not in elsewhere], **KEYS}
     made = {
-        name: mapping({key: paper["properties"][key] for key in some}, paper["required"], paper["$defs"])
-        for name, some in files.items()
+        name: mapping({key: paper["properties"][key] for key in own}, paper["required"], paper["$defs"])
+        for name, own in files.items()
     }
     runs = made["runs"]["properties"] | {"defaults": {"$ref": "#/$defs/Run"}, "runs": map_to("DeclaredRun")}
     made["runs"] = mapping(runs, ["runs"], fragments)

@@ -54,7 +54,7 @@ ROOM = 1 << 20  # bytes, more than most runs leave
 
 def existing_folder(folder: Path) -> Path:
     """Return the folder, or the nearest one above it that exists."""
-    return next(place for place in (folder, *folder.absolute().parents) if place.is_dir())
+    return next(path for path in (folder, *folder.absolute().parents) if path.is_dir())
 
 
 def require_room(folder: Path) -> None:
@@ -160,7 +160,7 @@ def digest(data: Any) -> str:
 
 
 def _digest(content: mmap.mmap, start: int) -> bytes:
-    """Return the seal of `content`, the place of the seal itself left out."""
+    """Return the seal of `content`, the bytes of the seal itself left out."""
     digest = hashlib.blake2b(digest_size=32)
     with memoryview(content) as view:
         digest.update(view[:start])

@@ -71,16 +71,16 @@ def kernels() -> Any:
         return next((point.load() for point in entry_points(group="fedpriv_engines", name="gpu")), None)
 
 
-def claim(names: Sequence[str], place: Path) -> DeviceLock:
-    """Claim one of the devices `names`, each named the same by every process that claims in `place`.
+def claim(names: Sequence[str], folder: Path) -> DeviceLock:
+    """Claim one of the devices `names`, each named the same by every process that claims in `folder`.
 
     It is the first that nobody has; when all are taken, the first that one other process has, and so on.
     """
-    place.mkdir(mode=0o700, exist_ok=True)
+    folder.mkdir(mode=0o700, exist_ok=True)
     others = 0
     while True:
         for number, name in enumerate(names):
-            lock = FileLock(place / f"{name}.{others}", blocking=False)
+            lock = FileLock(folder / f"{name}.{others}", blocking=False)
             with suppress(Timeout):
                 lock.acquire()
                 return DeviceLock(number, lock)

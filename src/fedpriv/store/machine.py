@@ -123,15 +123,15 @@ def checkout() -> str:
     source = Path(__file__)
     known = ["git", "ls-files", "--full-name", "--error-unmatch", source.name]
     describe = ["git", "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]
-    said: list[str] = []
+    answers: list[str] = []
     for command in (known, describe):
         try:
             done = subprocess.run(command, cwd=source.parent, capture_output=True, text=True, check=True)
         except (OSError, subprocess.CalledProcessError):
             return ""
-        said.append(done.stdout.strip())
-    place, revision = said
-    return revision if place == HERE else ""
+        answers.append(done.stdout.strip())
+    name, revision = answers
+    return revision if name == HERE else ""
 
 
 # <malloc.h>. 64 MiB cover every activation of a chunk. Stacked updates of large networks are larger, and of

@@ -66,7 +66,7 @@ def load_frame(
 
 
 def length(path: Path) -> int:
-    """Return the number of rows of a file that was found whole."""
+    """Return the number of rows of a file that is whole."""
     return int(parquet.read_metadata(path.absolute()).num_rows)
 
 

@@ -15,7 +15,7 @@ import errno
 import json
 import os
 import shutil
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
@@ -34,7 +34,7 @@ from fedpriv.store.summary import DISTANCES, FILES, RUNS, STORED, SUMMARY, TRACE
 from fedpriv.trace import COLUMNS, MEASURED, is_read, own_columns
 
 SAMPLED = "distances_"  # before the names of arrays
-# What two summaries of the same run agree on; all else is measured, or said by the preset.
+# What two summaries of the same run agree on; all else is measured, or of the preset.
 SAME = (
     "run",
     "seed",
@@ -58,13 +58,8 @@ class Stored(NamedTuple):
 
 def write_stored(path: Path, run: Stored) -> Path:
     """Write a run atomically and sealed; the same run gives the same bytes."""
-    # Of a column that is the same in every round, as most are, the value; of others None.
-    rounds = {str(name): values.tolist() for name, values in run.trace.items()}
-    constants = {
-        name: values[0] if len(values) > 1 and len(set(map(repr, values))) == 1 else None
-        for name, values in rounds.items()
-    }
-    changing = run.trace[[name for name, value in constants.items() if value is None]]
+    constants = {str(name): constant_of(values.tolist()) for name, values in run.trace.items()}
+    changing = run.trace.loc[:, [value is None for value in constants.values()]]
     table = pa.Table.from_pandas(changing, preserve_index=False)
     for name, array in run.distances.items():
         table = table.append_column(SAMPLED + name, lists(array, len(run.trace)))
@@ -87,8 +82,13 @@ def write_stored(path: Path, run: Stored) -> Path:
     )
 
 
+def constant_of(values: Sequence[Any]) -> Any:
+    """Return the value that a column has in all of several rounds, as most have; None of any other."""
+    return values[0] if len(values) > 1 and len(set(map(repr, values))) == 1 else None
+
+
 def lists(array: np.ndarray, rounds: int) -> Any:
-    """Return an array as a column of lists; a float64 holds any float32, whose zero bytes take no place."""
+    """Return an array as a column of lists; a float64 holds any float32, whose zero bytes need no room."""
     first, each = (0, array.size // rounds) if len(array) == rounds else (array.size, 0)
     ends = np.r_[0, first + each * np.arange(1, rounds + 1)]
     return pa.ListArray.from_arrays(ends.astype(np.int32), array.ravel().astype(np.float64))
@@ -171,12 +171,12 @@ class RunDir:
         """The file of a stored run; None of a run whose files are in its directory."""
         if not self.path.is_dir():
             return self.path
-        place = self._unchecked.get("stored") if (self.path / SUMMARY).exists() else None
-        return (self.path.resolve() / str(place)).resolve() if place else None
+        file = self._unchecked.get("stored") if (self.path / SUMMARY).exists() else None
+        return (self.path.resolve() / str(file)).resolve() if file else None
 
     @cached_property
     def summary(self) -> dict[str, Any]:
-        """The summary of the run, once its files were found to belong together."""
+        """The summary of the run, once it is checked that its files belong together."""
         if self.path == self.stored:
             facts = stored_summary(self.path)
             self._check_name(facts)
@@ -226,18 +226,8 @@ class RunDir:
         BadInput where a run of another config is, be it whole or not, or a file that no training wrote, or
         that is not what it wrote: nobody knows whose it is, and nothing is written over it.
         """
-        for path in (self.path / name for name in FILES):
-            try:
-                files.check_seal(path)
-            except FileNotFoundError:
-                continue
-            except (OSError, files.Broken) as error:
-                if getattr(error, "errno", None) == errno.ENAMETOOLONG:
-                    raise  # there is no such file, nor can there be
-                raise BadInput(
-                    f"{path}: found a file that is not what training writes ({error}), allowed: a run, "
-                    "whole; move it away or delete it, and train again"
-                ) from None
+        for name in FILES:
+            _check_whole(self.path / name)
         if not (self.path / SUMMARY).exists():
             return False
         if (known := self._unchecked.get("identity")) != identity:
@@ -262,10 +252,10 @@ class RunDir:
         """Raise BadInput if a stored run is not the one that its file, as its folders, is named after."""
         if not (name := STORED.fullmatch(self.path.name)):
             return
-        of_name = {"seed": int(name[1]), "identity": name[2]}
+        named = {"seed": int(name[1]), "identity": name[2]}
         if self.path.parts[-4:-3] == (RUNS,):
-            of_name |= {"paper": self.path.parts[-3], "run": self.path.parts[-2]}
-        for key, allowed in of_name.items():
+            named |= {"paper": self.path.parts[-3], "run": self.path.parts[-2]}
+        for key, allowed in named.items():
             if facts.get(key) != allowed:
                 raise BadInput(
                     f"{self.path}: {key}: found {facts.get(key)} in it, allowed: {allowed}, as its name "
@@ -280,10 +270,10 @@ class RunDir:
                 f"{where}: found identity {known}, allowed: {hashed}, that of the run, seed and config in "
                 f"it; {remedy_of(where)}"
             )
-        for name, of_run in facts.get("seals", {}).items():
+        for name, seal in facts.get("seals", {}).items():
             path = self.path / name
             try:
-                fault = "" if files.check_seal(path) == of_run else f"of another run than {SUMMARY} beside it"
+                fault = "" if files.check_seal(path) == seal else f"of another run than {SUMMARY} beside it"
             except FileNotFoundError:  # it may be elsewhere; who needs it says that it is missing
                 continue
             except files.Broken as error:
@@ -293,6 +283,21 @@ class RunDir:
                     f"{path}: found a file {fault}, allowed: what training wrote with that; delete the run "
                     "and train it again"
                 )
+
+
+def _check_whole(path: Path) -> None:
+    """Raise BadInput for a file that is there and is not as training wrote it."""
+    try:
+        files.check_seal(path)
+    except FileNotFoundError:
+        pass
+    except (OSError, files.Broken) as error:
+        if getattr(error, "errno", None) == errno.ENAMETOOLONG:
+            raise  # there is no such file, nor can there be
+        raise BadInput(
+            f"{path}: found a file that is not what training writes ({error}), allowed: a run, "
+            "whole; move it away or delete it, and train again"
+        ) from None
 
 
 def take_stored(path: Path, out: Path, labels: Mapping[str, Any]) -> Path:
@@ -305,8 +310,8 @@ def take_stored(path: Path, out: Path, labels: Mapping[str, Any]) -> Path:
         return out
     for name in (TRACE, DISTANCES):  # of a training that did not end
         (out / name).unlink(missing_ok=True)
-    place = os.path.relpath(path.resolve(), out.resolve())
-    summary.save_summary(out / SUMMARY, summary.with_labels(facts, labels) | {"stored": place})
+    file = os.path.relpath(path.resolve(), out.resolve())
+    summary.save_summary(out / SUMMARY, summary.with_labels(facts, labels) | {"stored": file})
     return out
 
 

@@ -7,7 +7,7 @@ transcripts with the canary. No data, no model, no training: what is audited is 
 down. Noise and cohorts must be independent from round to round.
 
 - `rounds`: what is run, by name, and one round of it.
-- `attacks`: the ε that its facts state, who sees what, and how well that is told apart.
+- `attacks`: the ε that its facts state, who sees what, and how well neighbours are distinguished.
 - `probes`: what can be looked at in a round without any chance.
 - `normals`, `cohorts`, `kept`: tests of all noise, of who came, and of what a scheme keeps.
 - `audits`: all of it together.

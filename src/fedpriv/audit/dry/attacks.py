@@ -18,7 +18,7 @@ from scipy.special import ndtr, ndtri
 from scipy.stats import binom, chi2
 
 from fedpriv.account import PrivacyStatement, ledger, statements
-from fedpriv.account.check import checked_trace
+from fedpriv.account.check import Trace, checked_trace
 from fedpriv.account.releases import ONE_BIT
 from fedpriv.account.views import answers_at_random, views
 from fedpriv.audit.clients import AlikeRounds, Scores, score, scores
@@ -27,7 +27,7 @@ from fedpriv.audit.dry.rounds import Round, Site, declared_bound, declared_std
 from fedpriv.errors import BadInput
 from fedpriv.mechanisms.clipping import norms_of
 from fedpriv.streams import Streams
-from fedpriv.trace import MECHANISMS, SAMPLED
+from fedpriv.trace import MECHANISMS, SAMPLED, Facts
 
 # How an ε is counted -> who sees what.
 SEEN = {
@@ -75,21 +75,39 @@ def statement(site: Site, delta: float) -> Statement:
     Raises BadInput where there is none, and where rounds are not independent: clients who come in turn, or
     noise that is correlated.
     """
-    mechanism, rows, played = site.mechanism, [], None
-    memory = mechanism.scheme.memory(site.dimension)
+    scheme, (trace, facts) = site.mechanism.scheme, quiet_run(site)
+    subject = f"--mechanism: found {scheme.name} with these settings, "
+    met = guarantees(trace, scheme.unit, delta)
+    if not met:
+        raise BadInput(f"{subject}whose facts state no ε, allowed: what has a guarantee")
+    released = MECHANISMS[scheme.mechanism]
+    if not released.independent or any(view.law not in SAMPLED for view in views(trace, {})):
+        raise BadInput(f"{subject}whose rounds depend on each other, allowed: independent noise and cohorts")
+    least = Statement(**vars(min(met, key=lambda stated: stated.epsilon)))
+    if least.attack != "bit" and math.isinf(declared_bound(facts, least.attack, site.rows_are_examples)):
+        raise BadInput(f"{subject}whose facts state no clip_l2, allowed: a bound of what a client sends")
+    return least
+
+
+def quiet_run(site: Site) -> tuple[Trace, Facts]:
+    """Return the trace of a dry run in which nobody sends anything, and the facts of its last round."""
+    memory, rows, facts = site.mechanism.scheme.memory(site.dimension), [], Facts()
     streams = Streams(0, "dry run that is accounted")
-    for round_number in range(1, mechanism.plan.rounds + 1):
+    for round_number in range(1, site.mechanism.plan.rounds + 1):
         ids = site.draw(round_number, streams)
         played = site.play(torch.zeros(len(ids), site.dimension), ids, round_number, memory, streams)
-        memory = played.memory
-        rows.append(site.row(played.facts, round_number, len(ids)))
-    assert played
-    trace = checked_trace(pd.DataFrame(rows))
-    units = {"instance": ["instance"], "client": ["client"]}.get(mechanism.scheme.unit, ["client", "none"])
+        memory, facts = played.memory, played.facts
+        rows.append(site.row(facts, round_number, len(ids)))
+    return checked_trace(pd.DataFrame(rows)), facts
+
+
+def guarantees(trace: Trace, unit: str, delta: float) -> list[PrivacyStatement]:
+    """Return the finite guarantees of a trace that an attack is about: for the unit, of answers for a bit."""
+    units = {"instance": ["instance"], "client": ["client"]}.get(unit, ["client", "none"])
     accountings = [*SEEN]
     if answers_at_random(trace):
         units, accountings = [ONE_BIT], ["upload"]
-    met = [
+    return [
         stated
         for stated in statements(ledger(trace, delta))
         if stated.status == "guarantee"
@@ -97,16 +115,6 @@ def statement(site: Site, delta: float) -> Statement:
         and stated.unit in units
         and stated.accounting in accountings
     ]
-    subject = f"--mechanism: found {mechanism.scheme.name} with these settings, "
-    if not met:
-        raise BadInput(f"{subject}whose facts state no ε, allowed: what has a guarantee")
-    released = MECHANISMS[mechanism.scheme.mechanism]
-    if not released.independent or any(view.law not in SAMPLED for view in views(trace, {})):
-        raise BadInput(f"{subject}whose rounds depend on each other, allowed: independent noise and cohorts")
-    least = Statement(**vars(min(met, key=lambda stated: stated.epsilon)))
-    if least.attack != "bit" and math.isinf(declared_bound(played.facts, least.attack, site.of_examples)):
-        raise BadInput(f"{subject}whose facts state no clip_l2, allowed: a bound of what a client sends")
-    return least
 
 
 class Sight(NamedTuple):
@@ -133,7 +141,7 @@ NOBODY = np.zeros(0)
 
 def see_sum(site: Site, ids: np.ndarray, played: Round, rng: np.random.Generator) -> Sight:
     """Sight of the noisy sum `[k]`: as large a part of its axes is the canaries' as of the d of a row."""
-    bound = declared_bound(played.facts, "sum", site.of_examples)
+    bound = declared_bound(played.facts, "sum", site.rows_are_examples)
     sent = played.clean.double().sum(0).numpy()
     total = played.total.numpy()
     noise = total - sent
@@ -155,7 +163,7 @@ def see_uploads(site: Site, ids: np.ndarray, played: Round, rng: np.random.Gener
     What is looked at for faults is the noise of their sum, how much of it each has, and its law in a few of
     them: whatever is drawn, a sum of many is near a normal.
     """
-    bound = declared_bound(played.facts, "upload", site.of_examples)
+    bound = declared_bound(played.facts, "upload", site.rows_are_examples)
     std = math.hypot(played.facts["upload_noise_std"], played.facts["instance_noise_std"])
     clean = played.clean.double().numpy()
     noise = (played.received.updates.double().numpy() - clean) / std

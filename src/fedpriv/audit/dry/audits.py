@@ -17,6 +17,7 @@ from fedpriv.audit.finding import Finding
 from fedpriv.progress import progress
 from fedpriv.schemes.base import VERBS, Scheme
 from fedpriv.streams import Streams
+from fedpriv.trace import Facts
 
 EMPTY = 100  # axes that nobody has
 ANSWERING, BITS = 40, 100  # clients that send bits, and how many each
@@ -53,23 +54,23 @@ class Transcripts(NamedTuple):
     totals: np.ndarray  # [T, d], sums of hostile uploads, over σ
     again: np.ndarray  # [1, T, population], who comes in one more run
 
-    def of_all(self, name: str) -> np.ndarray:
+    def field(self, name: str) -> np.ndarray:
         """One field of all runs `[R, ...]`."""
         return np.array([getattr(run, name) for run in self.runs])
 
-    def of_looks(self, name: str) -> np.ndarray:
+    def field_of_looks(self, name: str) -> np.ndarray:
         """One field of those runs in which somebody looked at what is kept `[L, ...]`."""
         return np.array([getattr(run, name) for run in self.runs if len(run.kept)])
 
     @property
     def inside(self) -> np.ndarray:
         """Scores of all transcripts with the canary."""
-        return self.of_all("inside").ravel()
+        return self.field("inside").ravel()
 
     @property
     def outside(self) -> np.ndarray:
         """Scores of all transcripts without it."""
-        return self.of_all("outside").ravel()
+        return self.field("outside").ravel()
 
 
 def audit_mechanism(
@@ -79,7 +80,6 @@ def audit_mechanism(
     stated = statement(Site(mechanism, CLIENTS, CLIENTS + EMPTY), delta)
     ran = transcripts(mechanism, stated, least, seed)
     faults = ran.faults | faults_of_runs(ran, ALPHA)
-    attacked, not_attacked = scope(ran)
     return Finding(
         audit="dry_run",
         about=f"{stated.about} of {mechanism.scheme.name} ({stated.accountant})",
@@ -96,16 +96,16 @@ def audit_mechanism(
         confidence=confidence,
         cost=f"{len(ran.inside):,} transcripts with the client, no training",
         broken="; ".join(faults.values()),
-        attacked=attacked,
-        not_attacked=not_attacked,
+        attacked=attacked(ran),
+        not_attacked=tuple(not_attacked(ran)),
     )
 
 
 def transcripts(mechanism: AttackedMechanism, stated: Statement, least: int, seed: int = 0) -> Transcripts:
     """Return at least so many transcripts with the canary, of as many dry runs as it takes."""
     sizes = (ANSWERING, BITS) if stated.attack == "bit" else (CLIENTS, CLIENTS + EMPTY)
-    site = Site(mechanism, *sizes, of_uploads=stated.attack != "sum")
-    if site.gradient() and not site.of_examples:
+    site = Site(mechanism, *sizes, sees_uploads=stated.attack != "sum")
+    if site.gradient() and not site.rows_are_examples:
         least = -(-least // SLOWER)
     rounds, first = mechanism.plan.rounds, Streams(seed, "dry run 0")
     watch = kept.Watch(site, stated) if looks_at_kept(site) else None
@@ -139,10 +139,7 @@ def dry_run(site: Site, stated: Statement, streams: Streams, watch: kept.Watch |
         if watch:
             looks.append(watch.look(round_number, memory, streams))
         ids = np.arange(site.population) if stated.always else ids
-        norm = 1.0  # of a bit; else far more than the bound of the round before
-        if stated.attack != "bit":
-            norm = LOUD * declared_bound(facts, stated.attack, site.of_examples)
-            norm *= site.expected if site.of_examples else 1.0
+        norm = loud_norm(site, stated, facts)
         played = site.play(rows[ids] * norm, ids, round_number, memory, streams)
         memory, facts = played.memory, played.facts
         sights.append(attack.see(site, ids, played, rng))
@@ -163,9 +160,17 @@ def dry_run(site: Site, stated: Statement, streams: Streams, watch: kept.Watch |
         uploads=uploads,
         came=np.array(came),
         moved=np.array([moved for moved, _ in looks]),
-        kept=np.array([of_kept for _, of_kept in looks]),
+        kept=np.array([noise_kept for _, noise_kept in looks]),
         stated=np.array(stated_of_kept),
     )
+
+
+def loud_norm(site: Site, stated: Statement, facts: Facts) -> float:
+    """Norm of what a canary sends: of a bit 1, else far more than the bound of the round before."""
+    if stated.attack == "bit":
+        return 1.0
+    bound = declared_bound(facts, stated.attack, site.rows_are_examples)
+    return LOUD * bound * (site.expected if site.rows_are_examples else 1.0)
 
 
 def overrides(scheme: Scheme, verb: str) -> bool:
@@ -175,7 +180,7 @@ def overrides(scheme: Scheme, verb: str) -> bool:
 
 def looks_at_kept(site: Site) -> bool:
     """Return True where what is remembered is a release of its own: not of what is seen anyway."""
-    return overrides(site.mechanism.scheme, "remember") and not site.of_uploads
+    return overrides(site.mechanism.scheme, "remember") and not site.sees_uploads
 
 
 def probed(site: Site, stated: Statement, streams: Streams) -> tuple[dict[str, str], np.ndarray]:
@@ -197,81 +202,86 @@ def probed(site: Site, stated: Statement, streams: Streams) -> tuple[dict[str, s
 def faults_of_runs(ran: Transcripts, alpha: float) -> dict[str, str]:
     """Faults of many rounds, by the names of tests, which are all together wrong in α of dry runs at most."""
     tests = list(suspicions(ran))
-    return {name: found.fault for name, found in tests if found.pvalue < alpha / len(tests)}
+    return {name: fault for name, (pvalue, fault) in tests if pvalue < alpha / len(tests)}
 
 
 def suspicions(ran: Transcripts) -> Iterator[tuple[str, Suspicion]]:
     """Yield each fault that there may be of noise and cohorts, by its name."""
-    site, raw = ran.site, ran.of_all("noise")
-    if not np.isfinite(raw).all():
+    site, noise, known = ran.site, noise_numbers(ran), ran.site.mechanism.law_known
+    if not np.isfinite(noise.raw).all():
         yield "law", Suspicion(0.0, "the noise is not normal: some of its numbers are none")
         return
-    known, size = site.mechanism.law_known, raw.shape[2]
-    sums = len(ran.runs[0].drawn) == raw[0].size  # which are looked at as they are drawn
-    noise = Numbers(
-        raw,
-        exact=EXACT * (1 + 1 / float(np.median(ran.of_all("multipliers")))),
-        tensors=(size - size // 2, size // 2),
-        drawn=None if sums else alike([run.drawn for run in ran.runs]),
-    )
     for name, test in (TESTS if known else PAIRS).items():
         yield name, test(noise)
-    if known and sums:
+    if known and noise.drawn is None:
         yield "steps", steps_beneath(noise, ran.totals)
-    if site.of_uploads:
-        yield "uploads", of_uploads(np.concatenate([run.uploads for run in ran.runs]))
-    yield from cohorts.suspicions(site.mechanism.law, ran.of_all("came"), ran.again)
+    if site.sees_uploads:
+        yield "uploads", upload_variance(np.concatenate([run.uploads for run in ran.runs]))
+    yield from cohorts.suspicions(site.mechanism.law, ran.field("came"), ran.again)
     if known and looks_at_kept(site):
-        looked = ran.of_looks("kept")
+        looked = ran.field_of_looks("kept")
         yield from kept.suspicions(
             kept.names_of(site.mechanism.scheme.memory(site.dimension)),
-            ran.of_looks("moved"),
+            ran.field_of_looks("moved"),
             looked,
-            ran.of_looks("stated"),
+            ran.field_of_looks("stated"),
             noise.numbers[: len(looked)],
         )
 
 
-def alike(rows: list[np.ndarray]) -> np.ndarray:
-    """Rows, each as long as the shortest."""
-    shortest = min(map(len, rows))
-    return np.array([row[:shortest] for row in rows])
+def noise_numbers(ran: Transcripts) -> Numbers:
+    """Return the noise of all runs; where it is of single uploads, and not of sums, as it was drawn, too."""
+    raw, drawn = ran.field("noise"), [run.drawn for run in ran.runs]
+    size, shortest = raw.shape[2], min(map(len, drawn))
+    return Numbers(
+        raw,
+        exact=EXACT * (1 + 1 / float(np.median(ran.field("multipliers")))),
+        tensors=(size - size // 2, size // 2),
+        drawn=None if len(drawn[0]) == raw[0].size else np.array([row[:shortest] for row in drawn]),
+    )
 
 
-def of_uploads(scores: np.ndarray) -> Suspicion:
+def upload_variance(scores: np.ndarray) -> Suspicion:
     """Fault: one upload, or all, have another share of noise than is stated."""
     return rarest(
         [
-            (2 * ndtr(-np.abs(scores)), lambda place: "an upload has another variance than is stated"),
+            (2 * ndtr(-np.abs(scores)), lambda _: "an upload has another variance than is stated"),
             (
                 spread_pvalue(np.square(scores).sum(keepdims=True), len(scores)),
-                lambda place: "the variance of uploads is not alike",
+                lambda _: "the variance of uploads is not alike",
             ),
         ]
     )
 
 
-def scope(ran: Transcripts) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return what of a mechanism was attacked, and what was not: the cohort law, and verbs of the scheme.
+def attacked(ran: Transcripts) -> tuple[str, ...]:
+    """Return what of a mechanism is attacked: the cohort law, verbs of the scheme, and hooks.
 
     `memory` begins with what no client has, and is not named. What the server makes of a release is attacked
     as such: it may show nothing else.
     """
+    mechanism = ran.site.mechanism
+    verbs = [name for name in VERBS if overrides(mechanism.scheme, name) and name != "memory"]
+    return (
+        "cohort",
+        *verbs,
+        *(f"hooks.{name}" for name in mechanism.hooks.model_dump(exclude_defaults=True)),
+    )
+
+
+def not_attacked(ran: Transcripts) -> Iterator[str]:
+    """Yield what of a mechanism is not attacked, each with the reason."""
     mechanism, scheme = ran.site.mechanism, ran.site.mechanism.scheme
-    attacked = ["cohort", *(name for name in VERBS if overrides(scheme, name) and name != "memory")]
-    attacked += [f"hooks.{name}" for name in mechanism.hooks.model_dump(exclude_defaults=True)]
-    left = []
     if not mechanism.law_known:
-        left.append(f"combine: the law of its noise, which only accountants of {scheme.mechanism} know")
+        yield f"combine: the law of its noise, which only accountants of {scheme.mechanism} know"
     if looks_at_kept(ran.site):
-        seen, stated = (np.isfinite(ran.of_looks(name)).any() for name in ("kept", "stated"))
+        seen, stated = (np.isfinite(ran.field_of_looks(name)).any() for name in ("kept", "stated"))
         if not mechanism.law_known:
-            left.append("remember: the noise of what is kept, which no fact states")
+            yield "remember: the noise of what is kept, which no fact states"
         elif stated and not seen:
-            left.append("remember: the noise of what is kept, which no client moves here")
+            yield "remember: the noise of what is kept, which no client moves here"
     if overrides(scheme, "gradient"):
-        left.append("gradient: the engine that computes it")
-    return tuple(attacked), tuple(left)
+        yield "gradient: the engine that computes it"
 
 
 def lower_bound(ran: Transcripts, stated: Statement, delta: float, confidence: float, wrong: bool) -> float:
@@ -280,7 +290,7 @@ def lower_bound(ran: Transcripts, stated: Statement, delta: float, confidence: f
     If the noise is `wrong`, or not the same in all rounds, nobody knows that: then both sides are sampled,
     and the better of two readings counts, each with half of the risk.
     """
-    multipliers, inside, outside = ran.of_all("multipliers"), ran.inside, ran.outside
+    multipliers, inside, outside = ran.field("multipliers"), ran.inside, ran.outside
     multiplier = float(np.median(multipliers))
     plan = ran.site.mechanism.plan._replace(noise_multiplier=multiplier)
     known = ATTACKS[stated.attack].scores(stated, plan)

@@ -43,9 +43,9 @@ def suspicions(cohort_law: CohortLaw, came: np.ndarray, again: np.ndarray) -> It
         yield "returns", returns(met, runs * population, chance)
     yield "halves", halves(rows, chance, fixed)
     yield "clients", clients(rows, chance, fixed)
-    of_pairs, of_turns = (chance * second, chance**2) if fixed else (None, None)
-    yield "pairs", rarest_pair(together, len(rows), of_pairs, "clients {} and {} come together")
-    yield "turns", rarest_pair(met, runs * population, of_turns, "clients come in rounds {} and {}")
+    pair_chance, turn_chance = (chance * second, chance**2) if fixed else (None, None)
+    yield "pairs", rarest_pair(together, len(rows), pair_chance, "clients {} and {} come together")
+    yield "turns", rarest_pair(met, runs * population, turn_chance, "clients come in rounds {} and {}")
     yield "threes", threes(rows, chance * second * third)
     yield "cohort_runs", other_runs(np.concatenate([came, again]), chance, fixed)
 
@@ -76,19 +76,19 @@ def differ(counts: np.ndarray, by_chance: Any, name: str) -> Suspicion:
 
 
 def halves(rows: np.ndarray, chance: float, fixed: bool) -> Suspicion:
-    """Fault: of some half of the clients there come more or fewer than by chance, or always as many."""
+    """Fault: of a half of the clients there come more or fewer than by chance, or always as many."""
     population = rows.shape[1]
     half = population // 2
     by_chance = hypergeom(population, round(chance * population), half) if fixed else binom(half, chance)
-    found = [
+    each = [
         differ(rows[:, part].sum(axis=1), by_chance, f"sizes of cohorts within the {name} half of all")
         for name, part in (("first", slice(half)), ("even", slice(0, 2 * half, 2)))
     ]
-    return Suspicion(min(found).pvalue * len(found), min(found).fault)
+    return Suspicion(min(each).pvalue * len(each), min(each).fault)
 
 
 def clients(rows: np.ndarray, chance: float, fixed: bool) -> Suspicion:
-    """Fault: some clients come more often than others, or all come as often as each other."""
+    """Fault: a client comes more often than others, or all come as often as each other."""
     counts, (rounds, population) = rows.sum(axis=0), rows.shape
     if not fixed:
         rate = f"a client comes with probability {rows.mean():.4g}, and clients"
@@ -103,12 +103,12 @@ def clients(rows: np.ndarray, chance: float, fixed: bool) -> Suspicion:
 
 
 def two_sided(counts: np.ndarray, trials: int, chance: float) -> tuple[int, float]:
-    """Return the place of the rarest of binomial counts, and its p-value among all of them."""
-    places = [int(counts.argmin()), int(counts.argmax())]
-    least, most = (float(counts[place]) for place in places)
+    """Return the index of the rarest of binomial counts, and its p-value among all of them."""
+    ends = [int(counts.argmin()), int(counts.argmax())]
+    least, most = counts[ends].astype(np.float64)
     rare = [bdtr(least, trials, chance), bdtrc(most - 1, trials, chance)]
     side = int(np.argmin(rare))
-    return places[side], 2 * float(rare[side]) * counts.size
+    return ends[side], 2 * float(rare[side]) * counts.size
 
 
 def rarest_pair(counts: np.ndarray, trials: int, chance: float | None, what: str) -> Suspicion:
@@ -123,14 +123,14 @@ def rarest_pair(counts: np.ndarray, trials: int, chance: float | None, what: str
     if chance is None:
         both, left = one[rows] * one[columns], (trials - one[rows]) * (trials - one[columns])
         with np.errstate(divide="ignore", invalid="ignore"):
-            place = int(np.abs(np.nan_to_num((pairs * trials - both) / np.sqrt(both * left))).argmax())
-        by_chance = hypergeom(trials, one[rows[place]], one[columns[place]])
-        rare = 2 * min(by_chance.cdf(pairs[place]), by_chance.sf(pairs[place] - 1)) * pairs.size
-        expected = both[place] / trials
+            index = int(np.abs(np.nan_to_num((pairs * trials - both) / np.sqrt(both * left))).argmax())
+        by_chance = hypergeom(trials, one[rows[index]], one[columns[index]])
+        rare = 2 * min(by_chance.cdf(pairs[index]), by_chance.sf(pairs[index] - 1)) * pairs.size
+        expected = both[index] / trials
     else:
-        (place, rare), expected = two_sided(pairs, trials, chance), trials * chance
-    names = what.format(rows[place] + 1, columns[place] + 1)
-    return Suspicion(float(rare), f"{names} {pairs[place]:.0f} times and not about {expected:.0f}")
+        (index, rare), expected = two_sided(pairs, trials, chance), trials * chance
+    names = what.format(rows[index] + 1, columns[index] + 1)
+    return Suspicion(float(rare), f"{names} {pairs[index]:.0f} times and not about {expected:.0f}")
 
 
 def returns(met: np.ndarray, trials: int, chance: float) -> Suspicion:
@@ -148,7 +148,7 @@ def returns(met: np.ndarray, trials: int, chance: float) -> Suspicion:
     often = ["seldom", "often"]
     text = "who comes, comes too {} again {} rounds later"
     pvalues = 2 * ndtr(-np.abs(scores))
-    return rarest([(pvalues, lambda place: text.format(often[int(scores[place] > 0)], apart[place]))])
+    return rarest([(pvalues, lambda index: text.format(often[int(scores[index] > 0)], apart[index]))])
 
 
 def threes(rows: np.ndarray, chance: float) -> Suspicion:
@@ -157,8 +157,8 @@ def threes(rows: np.ndarray, chance: float) -> Suspicion:
     for apart in (1, rows.shape[1] // 3):
         count = rows.shape[1] - 2 * apart
         first, second, third = (rows[:, part * apart : part * apart + count] for part in range(3))
-        place, rare = two_sided((first * second * third).sum(axis=0), len(rows), chance)
-        text = "clients {}, {} and {} do not come by chance".format(*(place + 1 + apart * np.arange(3)))
+        index, rare = two_sided((first * second * third).sum(axis=0), len(rows), chance)
+        text = "clients {}, {} and {} do not come by chance".format(*(index + 1 + apart * np.arange(3)))
         kinds.append((np.array([rare]), lambda _, text=text: text))
     return rarest(kinds)
 

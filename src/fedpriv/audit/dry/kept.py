@@ -36,7 +36,7 @@ def flat(memory: Memory) -> np.ndarray:
 
 
 def names_of(memory: Memory) -> list[str]:
-    """Name of the tensor in which each place of `flat` is."""
+    """Name of the tensor in which each number of `flat` is."""
     return [name for name in sorted(memory) for _ in range(memory[name].numel())]
 
 
@@ -85,7 +85,7 @@ class Watch:
 
 
 def suspicions(
-    names: list[str], moved: np.ndarray, noise: np.ndarray, stated: np.ndarray, of_sums: np.ndarray
+    names: list[str], moved: np.ndarray, noise: np.ndarray, stated: np.ndarray, sums: np.ndarray
 ) -> Iterator[tuple[str, Suspicion]]:
     """Yield each fault that there may be of what is kept, by its name.
 
@@ -95,33 +95,32 @@ def suspicions(
     """
     unstated = np.argwhere((moved != 0) & np.isinf(stated)[..., None])
     if len(unstated):
-        _, round_number, place = unstated[0]
+        _, round_number, number = unstated[0]
         yield (
             "stated",
             Suspicion(
                 0.0,
-                f"{names[place]}, which is kept after round {round_number + 1}, moves with a client and no "
+                f"{names[number]}, which is kept after round {round_number + 1}, moves with a client and no "
                 "fact states its noise; what follows from the noisy sum alone belongs in postprocess",
             ),
         )
     seen = np.isfinite(noise) & np.isfinite(stated)[..., None]
-    places, rounds = seen.any(axis=(0, 1)), seen.any(axis=2).all(axis=0)
+    numbers, rounds = seen.any(axis=(0, 1)), seen.any(axis=2).all(axis=0)
     if not rounds.any():
         return
-    noise = noise[:, rounds][..., places]
+    noise = noise[:, rounds][..., numbers]
     rng = np.random.default_rng(0)
     parts = [spread_over(part, step_of(part, EXACT), rng) for part in np.moveaxis(noise, 2, 0)]
     noise = np.stack(parts, axis=2)
-    name = f"the noise of {' and '.join(dict.fromkeys(np.array(names)[places]))}, which is kept,"
+    name = f"the noise of {' and '.join(dict.fromkeys(np.array(names)[numbers]))}, which is kept,"
     yield "kept_variance", too_little(noise, stated[:, rounds], name)
     usual = np.sqrt(np.nanmean(np.square(noise), axis=(0, 1)))
     if not np.isfinite(noise).all() or not (usual > 0).all():
         return
-    numbers = Numbers(noise / usual, EXACT / float(usual.min()), name=name)
+    alone = Numbers(noise / usual, EXACT / float(usual.min()), name=name)
     for test in ALONE:
-        yield f"kept_{test}", TESTS[test](numbers)
-    sums = of_sums[:, rounds]
-    _, second, rare = correlations(numbers.rows, sums.reshape(-1, sums.shape[2]))
+        yield f"kept_{test}", TESTS[test](alone)
+    _, second, rare = correlations(alone.rows, sums[:, rounds].reshape(-1, sums.shape[2]))
     yield "kept_sum", Suspicion(rare, f"{name} comes again in number {second} of the sum")
 
 
@@ -129,16 +128,16 @@ def too_little(noise: np.ndarray, stated: np.ndarray, name: str) -> Suspicion:
     """Fault: what is kept has less noise than is stated, in all rounds or in one.
 
     Of several numbers, each of which a client moves by one, the mean counts that has the least
-    variance: it is found in every other round and looked at in the rest.
+    variance: it is chosen in every other round and looked at in the rest.
     """
     runs, rounds, size = noise.shape
     rows = noise.reshape(-1, size)
     combined = np.full(len(rows), np.nan)
     for start in (0, 1) if size > 1 else ():
-        some = rows[start::2][np.isfinite(rows[start::2]).all(axis=1)]
+        whole = rows[start::2][np.isfinite(rows[start::2]).all(axis=1)]
         weights = np.ones(size)
-        if len(some) > 4 * size:
-            weights = np.linalg.lstsq(some.T @ some, weights, rcond=None)[0]
+        if len(whole) > 4 * size:
+            weights = np.linalg.lstsq(whole.T @ whole, weights, rcond=None)[0]
         combined[1 - start :: 2] = rows[1 - start :: 2] @ weights / weights.sum()
     combined = (rows[:, 0] if size == 1 else combined).reshape(runs, rounds) / stated
     squares, counts = np.nansum(combined**2, axis=0), np.isfinite(combined).sum(axis=0)
@@ -147,6 +146,6 @@ def too_little(noise: np.ndarray, stated: np.ndarray, name: str) -> Suspicion:
         parts.append((squares, counts))
     text = f"{name} has {{:.4g}} times the variance that {STATED} states"
     return rarest(
-        (chi2.cdf(some, count), lambda place, some=some, count=count: text.format(some[place] / count[place]))
-        for some, count in parts
+        (chi2.cdf(part, count), lambda index, part=part, count=count: text.format(part[index] / count[index]))
+        for part, count in parts
     )

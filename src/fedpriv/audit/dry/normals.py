@@ -1,7 +1,7 @@
 """Tests of numbers that shall be independent standard normals, as all noise is over the std that is stated.
 
-Each test is about one kind of fault: it gives the p-value of the faultiest place and says what is wrong
-there. Where many places are looked at, their number is paid for. Joint laws are looked at along directions
+Each test is about one kind of fault: it gives the p-value of the faultiest number, round or pair and says
+what is wrong there. Where many are looked at, how many is paid for. Joint laws are looked at along directions
 (fixed ones, and the one that half of the rounds suggests), in what one number has left once the others are
 known, in lengths, and in numbers that come again anywhere.
 """
@@ -23,8 +23,8 @@ from scipy.stats import binom, chi2, chisquare, nbinom, t
 CELL, FARTHEST = 0.125, 10.0  # width of the cells into which numbers fall, and where they end
 FEWEST = 20  # numbers that are expected in a cell of which the law is looked at
 DIRECTIONS = 32  # random ones
-NEAR = 50  # neighbours among which one number is told from the others; where rounds suffice, from all
-SPARE = 20  # rounds beyond the numbers that are told from each other
+NEAR = 50  # neighbours among which a number is explained by the others; where rounds suffice, by all
+SPARE = 20  # rounds beyond the numbers that explain each other
 ROUNDED = 1e-15  # of a correlation that is 1
 SUMMED = 1000  # products of which the sum is near a normal
 FLOATS = 30  # times what floats leave uncertain: numbers so near are equal
@@ -95,9 +95,9 @@ class Numbers:
         return products_of(self.numbers.transpose(0, 2, 1).reshape(-1, self.numbers.shape[1]))
 
     def parts(self) -> dict[str, slice]:
-        """Return the places of each tensor, by its name."""
+        """Return the columns of each tensor, by its name."""
         ends = np.cumsum([0, *self.tensors]).tolist()
-        return {f"tensor {place + 1}": slice(*pair) for place, pair in enumerate(pairwise(ends))}
+        return {f"tensor {number}": slice(*pair) for number, pair in enumerate(pairwise(ends), start=1)}
 
 
 def products_of(rows: np.ndarray) -> np.ndarray:
@@ -108,14 +108,14 @@ def products_of(rows: np.ndarray) -> np.ndarray:
 
 def step_of(values: np.ndarray, exact: float) -> float:
     """Return the step of which the distances of values are multiples, all of them; 0: there is none."""
-    some = np.sort(values.ravel()[:LOOKED_AT])
-    gaps = np.diff(some[np.isfinite(some)])
+    ascending = np.sort(values.ravel()[:LOOKED_AT])
+    gaps = np.diff(ascending[np.isfinite(ascending)])
     gaps = gaps[gaps > 3 * exact]
     if len(gaps) < FEW:
         return 0.0
     for parts in (1, 2, 3, 4):  # the least distance may be of more than one step
         step = float(gaps.min()) / parts
-        for most in (1.5, 5.0, 20.0):  # the wider a gap, the finer it tells the step
+        for most in (1.5, 5.0, 20.0):  # the wider a gap, the finer it shows the step
             near = gaps[gaps < most * parts * step]
             step = float(near.sum() / np.rint(near / step).sum())
         whole = gaps[gaps < 50 * step] / step
@@ -135,18 +135,18 @@ def spread_pvalue(squares: np.ndarray, count: int) -> np.ndarray:
 
 
 def rarest(kinds: Iterable[tuple[np.ndarray, Callable[[int], str]]]) -> Suspicion:
-    """Return the rarest of the p-values of some kinds, and what its place means; all of them are paid for."""
-    found = []
+    """Return the rarest of the p-values of all kinds, and what its index means; all of them are paid for."""
+    each = []
     for pvalues, fault in kinds:
-        place = int(np.argmin(pvalues))
-        found.append(Suspicion(float(pvalues[place]) * len(pvalues), fault(place)))
-    return Suspicion(min(found).pvalue * len(found), min(found).fault) if found else NOTHING
+        index = int(np.argmin(pvalues))
+        each.append(Suspicion(float(pvalues[index]) * len(pvalues), fault(index)))
+    return Suspicion(min(each).pvalue * len(each), min(each).fault) if each else NOTHING
 
 
 def least_independent(
     products: np.ndarray, first: np.ndarray, second: np.ndarray, samples: int
 ) -> tuple[int, int, float]:
-    """Places, counted from 1, of the largest of correlations `[a, b]`, and its p-value among all of them.
+    """Return the indices, from 1, of the largest of correlations `[a, b]`, and its p-value among all.
 
     Of sums of `products` and of squares of the `first` `[a]` and `second` `[b]`; it is that of so many pairs
     of independent normals of mean 0.
@@ -179,8 +179,8 @@ def variance(x: Numbers) -> Suspicion:
     return rarest(
         (
             spread_pvalue(squares, count),
-            lambda place, name=name, share=squares / count: (
-                f"{name} has {share[place]:.4g} times the variance that is stated"
+            lambda index, name=name, share=squares / count: (
+                f"{name} has {share[index]:.4g} times the variance that is stated"
             ),
         )
         for name, (squares, count) in kinds.items()
@@ -233,7 +233,7 @@ def round_pairs(x: Numbers) -> Suspicion:
 
 
 def following(x: Numbers) -> Suspicion:
-    """Fault: a number comes again in the next round, at its place or at another."""
+    """Fault: a number comes again in the next round, as the same number or as another."""
     before, after = (part.reshape(-1, part.shape[2]) for part in (x.numbers[:, :-1], x.numbers[:, 1:]))
     first, second, rare = correlations(before, after)
     return Suspicion(rare, f"{x.name} of number {first} comes again in the next round, in number {second}")
@@ -250,7 +250,7 @@ def lags(x: Numbers) -> Suspicion:
             sums = np.array([np.trace(products, lag) for lag in apart])
             pvalues = 2 * ndtr(-np.abs(sums) / np.sqrt(trials * (len(products) - apart)))
             text = f"{x.name} of {what} that are {{}} apart is not independent"
-            kinds.append((pvalues, lambda place, text=text: text.format(place + 1)))
+            kinds.append((pvalues, lambda index, text=text: text.format(index + 1)))
     return rarest(kinds)
 
 
@@ -276,11 +276,11 @@ def lengths(x: Numbers) -> Suspicion:
         squares = np.square(x.rows[:, part], dtype=np.float64)
         scores = ndtri(chi2.cdf(squares.sum(axis=1), squares.shape[1])).clip(-40, 40)
         spreads[name] = float(np.square(scores).sum())
-    of_all = np.array([*spreads.values()])
-    times = np.sqrt(of_all / len(x.rows))
+    squares = np.array([*spreads.values()])
+    times = np.sqrt(squares / len(x.rows))
     text = f"the length of {x.name} of {{}} varies {{:.3g}} times as much as is stated"
-    pvalues = spread_pvalue(of_all, len(x.rows))
-    return rarest([(pvalues, lambda place: text.format([*spreads][place], times[place]))])
+    pvalues = spread_pvalue(squares, len(x.rows))
+    return rarest([(pvalues, lambda index: text.format([*spreads][index], times[index]))])
 
 
 def directions(x: Numbers) -> Suspicion:
@@ -290,13 +290,13 @@ def directions(x: Numbers) -> Suspicion:
     fixed |= {
         f"the ones of {name}": np.isin(np.arange(size), np.r_[part]) for name, part in x.parts().items()
     }
-    fixed |= {f"random signs {place}": rng.choice([-1.0, 1.0], size) for place in range(DIRECTIONS)}
+    fixed |= {f"random signs {index}": rng.choice([-1.0, 1.0], size) for index in range(DIRECTIONS)}
     vectors = np.array([*fixed.values()], dtype=np.float64)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     squares = ((vectors @ x.products) * vectors).sum(axis=1).clip(0)
     text = f"{x.name} along {{}} has {{:.4g}} times the variance that is stated"
     pvalues = spread_pvalue(squares, len(x.rows))
-    return rarest([(pvalues, lambda place: text.format([*fixed][place], squares[place] / len(x.rows)))])
+    return rarest([(pvalues, lambda index: text.format([*fixed][index], squares[index] / len(x.rows)))])
 
 
 def suggested(x: Numbers) -> Suspicion:
@@ -305,12 +305,12 @@ def suggested(x: Numbers) -> Suspicion:
     if min(map(len, halves)) <= x.rows.shape[1]:
         return NOTHING
     squares = np.zeros(2)
-    for place, half in enumerate(halves):
-        _, least = eigh(products_of(halves[1 - place]), subset_by_index=[0, 0])
-        squares[place] = np.square(half.astype(np.float64) @ least[:, 0]).sum()
+    for index, half in enumerate(halves):
+        _, least = eigh(products_of(halves[1 - index]), subset_by_index=[0, 0])
+        squares[index] = np.square(half.astype(np.float64) @ least[:, 0]).sum()
     counts = np.array([*map(len, halves)])
     text = f"{x.name} has {{:.4g}} times its variance along a direction that it suggests itself"
-    return rarest([(chi2.cdf(squares, counts), lambda place: text.format(squares[place] / counts[place]))])
+    return rarest([(chi2.cdf(squares, counts), lambda index: text.format(squares[index] / counts[index]))])
 
 
 def given_others(x: Numbers) -> Suspicion:
@@ -332,8 +332,8 @@ def given_others(x: Numbers) -> Suspicion:
             squares = (1 / np.diag(np.linalg.inv(products))).clip(0)
         except np.linalg.LinAlgError:
             squares = np.zeros(len(products))
-        return chi2.cdf(squares, degrees), lambda place: text.format(
-            block.start + place + 1, squares[place] / degrees
+        return chi2.cdf(squares, degrees), lambda index: text.format(
+            block.start + index + 1, squares[index] / degrees
         )
 
     return rarest(map(left, blocks))

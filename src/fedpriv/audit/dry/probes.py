@@ -45,7 +45,7 @@ class ProbedRound:
     @property
     def bound(self) -> float:
         """Return the norm that a part of what is seen is declared to have at most."""
-        return declared_bound(self.played.facts, self.stated.attack, self.site.of_examples)
+        return declared_bound(self.played.facts, self.stated.attack, self.site.rows_are_examples)
 
     @property
     def rounding(self) -> float:
@@ -108,9 +108,9 @@ def hostile_updates(bound: float, dimension: int, rng: np.random.Generator) -> t
     return torch.from_numpy(np.concatenate([rows.clip(-HUGE, HUGE), odd])).float()
 
 
-def noise_of(played: Round, of_uploads: bool) -> torch.Tensor:
+def noise_of(played: Round, each: bool) -> torch.Tensor:
     """Return the noise of each upload `[n, k]`, or of the sum `[k]`, float64."""
-    if of_uploads:
+    if each:
         return played.received.updates.double() - played.clean.double()
     return played.total - played.clean.double().sum(0)
 
@@ -134,7 +134,7 @@ def numbers_alone(probe: ProbedRound) -> str:
 
 def within_bound(probe: ProbedRound) -> str:
     """Fault: a part of a sum is longer than is declared."""
-    if probe.site.of_examples:  # of which the sum alone is seen
+    if probe.site.rows_are_examples:  # of which the sum alone is seen
         return ""
     norms = norms_of(probe.played.clean.nan_to_num(0.0, 0.0, 0.0)).numpy()
     longest = int(norms.argmax())
@@ -161,7 +161,7 @@ def noise_is_its_own(probe: ProbedRound) -> str:
     """
 
     def moved(played: Round, quiet: Round) -> torch.Tensor:
-        return noise_of(played, of_uploads=False) - noise_of(quiet, of_uploads=False)
+        return noise_of(played, each=False) - noise_of(quiet, each=False)
 
     here = moved(probe.played, probe.quiet)
     if float(here.norm()) <= probe.rounding:
@@ -173,7 +173,9 @@ def noise_is_its_own(probe: ProbedRound) -> str:
 
 def noise_of_this_run(probe: ProbedRound) -> str:
     """Fault: another run has the same noise."""
-    here, there = (noise_of(played, probe.site.of_uploads).ravel() for played in (probe.played, probe.other))
+    here, there = (
+        noise_of(played, probe.site.sees_uploads).ravel() for played in (probe.played, probe.other)
+    )
     if probe.stated.attack == "bit":  # which bits are flipped, around the mean
         here, there = (flips - flips.mean() for flips in (here.abs(), there.abs()))
     size = float(here.norm() * there.norm())
@@ -204,7 +206,7 @@ def follows_from_the_release(probe: ProbedRound) -> str:
 
     Where an account knows the size of a cohort, so may the server; all neighbours are then as many.
     """
-    seen = probe.site.of_uploads or probe.stated.accounting == "sized"
+    seen = probe.site.sees_uploads or probe.stated.accounting == "sized"
     others = [probe.quiet, *(() if seen else probe.without.values())]
     changed = next(filter(None, (different(other.made, probe.played.made) for other in others)), "")
     what = MADE.get(changed, f"{changed}, which is kept,")
@@ -235,7 +237,7 @@ PROBES: dict[str, Callable[[ProbedRound], str]] = {
     "memory": kept_without_noise,
     "release": follows_from_the_release,
 }
-OF_BITS = ("repeatable", "run", "release")  # nothing bounds a bit, or needs to
+BIT_PROBES = ("repeatable", "run", "release")  # nothing bounds a bit, or needs to
 
 
 def hostile(site: Site, stated: Statement, facts: Facts, streams: Streams, round_number: int) -> torch.Tensor:
@@ -244,11 +246,11 @@ def hostile(site: Site, stated: Statement, facts: Facts, streams: Streams, round
     if stated.attack == "bit":
         signs = rng.choice(np.array([-1, 1], dtype=np.float32), (site.population, site.dimension))
         return torch.from_numpy(signs)
-    bound = declared_bound(facts, stated.attack, site.of_examples)
-    return hostile_updates(bound * (site.expected if site.of_examples else 1), site.dimension, rng)
+    bound = declared_bound(facts, stated.attack, site.rows_are_examples)
+    return hostile_updates(bound * (site.expected if site.rows_are_examples else 1), site.dimension, rng)
 
 
 def faults_of(probe: ProbedRound) -> dict[str, str]:
     """Faults of a round of hostile uploads, by the names of probes."""
-    names = OF_BITS if probe.stated.attack == "bit" else PROBES
+    names = BIT_PROBES if probe.stated.attack == "bit" else PROBES
     return {name: fault for name in names if (fault := PROBES[name](probe))}

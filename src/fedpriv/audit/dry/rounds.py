@@ -122,8 +122,8 @@ class Overheard:
     had come out. All else is then a function of them, or shows what it should not.
     """
 
-    def __init__(self, scheme: Scheme, given: Round | None, of_uploads: bool) -> None:
-        self.scheme, self.given, self.of_uploads = scheme, given, of_uploads
+    def __init__(self, scheme: Scheme, given: Round | None, sees_uploads: bool) -> None:
+        self.scheme, self.given, self.sees_uploads = scheme, given, sees_uploads
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.scheme, name)
@@ -131,14 +131,14 @@ class Overheard:
     def combine(self, bounded: Bounded, context: RoundContext) -> tuple[torch.Tensor, Facts]:
         """Combine as the scheme does, and keep what it has received and made of that."""
         self.received, (self.mean, facts) = bounded, self.scheme.combine(bounded, context)
-        if self.given and self.of_uploads:
+        if self.given and self.sees_uploads:
             return self.scheme.combine(self.given.received, context)
         return self.given.mean if self.given else self.mean, facts
 
     def remember(self, bounded: Bounded, context: RoundContext) -> tuple[Memory, Facts]:
         """Remember what the scheme does, and keep it."""
         self.remembered, facts = self.scheme.remember(bounded, context)
-        if self.given and self.of_uploads:
+        if self.given and self.sees_uploads:
             return self.scheme.remember(self.given.received, context)
         return self.given.remembered if self.given else self.remembered, facts
 
@@ -149,10 +149,12 @@ class Site(NamedTuple):
     mechanism: AttackedMechanism
     population: int
     dimension: int
-    of_uploads: bool = False  # whether somebody sees each of them, and not only what the server makes of all
+    sees_uploads: bool = (
+        False  # whether somebody sees each of them, and not only what the server makes of all
+    )
 
     @property
-    def of_examples(self) -> bool:
+    def rows_are_examples(self) -> bool:
         """True where rows are those of the examples of one client, which a batch samples."""
         return self.mechanism.scheme.unit == "instance"
 
@@ -163,7 +165,7 @@ class Site(NamedTuple):
 
     def gradient(self) -> PrivateGradient | None:
         """Noise of local gradients, of which nothing is sampled."""
-        batch = max(1, round(self.expected)) if self.of_examples else 1
+        batch = max(1, round(self.expected)) if self.rows_are_examples else 1
         # Checked again, it would take a tenth of a round.
         gradient = self.mechanism.scheme.gradient(FedSGD.model_construct(batch_size=batch))
         return gradient._replace(samples=0) if gradient else None
@@ -186,7 +188,7 @@ class Site(NamedTuple):
         What follows from the release is that of the release of the `given` round, if there is one.
         """
         context = self.context(len(rows), round_number, memory, streams)
-        heard = Overheard(self.mechanism.scheme, given, self.of_uploads)
+        heard = Overheard(self.mechanism.scheme, given, self.sees_uploads)
         mean, bounded, kept, facts = self.exchanged(cast(Scheme, heard), rows, ids, context)
         step, after, processed = heard.postprocess(mean.clone(), context._replace(memory=copied(kept)))
         weights, broadcast = heard.broadcast(step, context)
@@ -194,7 +196,7 @@ class Site(NamedTuple):
         facts = facts | processed | broadcast | noised
         present = facts["denominator"] == "present" and len(rows)
         total = heard.mean.double() * (len(rows) if present else context.expected)
-        clean = bounded if self.of_uploads or facts["noise_in_sum"] else heard.received
+        clean = bounded if self.sees_uploads or facts["noise_in_sum"] else heard.received
         made = {**after, "step": step, "weights": weights}
         return Round(
             rows, clean.updates, heard.received, heard.mean, total, heard.remembered, made, after, facts
@@ -202,7 +204,7 @@ class Site(NamedTuple):
 
     def context(self, size: int, round_number: int, memory: Memory, streams: Streams) -> RoundContext:
         """Context of a round of so many rows; examples are those of one client."""
-        single, population = self.of_examples, self.population
+        single, population = self.rows_are_examples, self.population
         return RoundContext(
             number=round_number,
             rounds=self.mechanism.plan.rounds,
@@ -221,20 +223,22 @@ class Site(NamedTuple):
     ) -> tuple[torch.Tensor, Bounded, Memory, Facts]:
         """Return the mean, the bounded rows, what the scheme remembers, the facts."""
         gradient, hooks = self.gradient(), self.mechanism.hooks
-        clean, noisy = local_work(gradient, rows, np.zeros(1, int) if self.of_examples else ids, context)
+        clean, noisy = local_work(
+            gradient, rows, np.zeros(1, int) if self.rows_are_examples else ids, context
+        )
         uploads = hooks.before_upload(noisy)
-        of_gradients: Facts = {}
+        gradient_facts: Facts = {}
         if gradient:
             context = context._replace(gradient_noise_std=gradient.noise_std)
-            of_gradients = gradient.facts(1, np.array([context.fewest]))
+            gradient_facts = gradient.facts(1, np.array([context.fewest]))
         mean, bounded, memory, facts = exchange(
             heard, hooks, clean if gradient else uploads, uploads, context, gradient is not None
         )
-        return mean, bounded, memory, NO_FACTS | of_gradients | facts
+        return mean, bounded, memory, NO_FACTS | gradient_facts | facts
 
     def row(self, facts: Facts, round_number: int, size: int) -> dict[str, Any]:
         """Return the round's row of a trace: what the loop writes down of it, and the facts."""
-        population, law = (1, Full()) if self.of_examples else (self.population, self.mechanism.law)
+        population, law = (1, Full()) if self.rows_are_examples else (self.population, self.mechanism.law)
         return {
             **law.facts(population, self.mechanism.plan.rounds),
             **facts,
@@ -247,7 +251,7 @@ class Site(NamedTuple):
             "population": population,
             "expected_cohort": law.expected(population),
             "sampling_rate": law.expected(population) / population,
-            "cohort_size": 1 if self.of_examples else size,
+            "cohort_size": 1 if self.rows_are_examples else size,
             "holders": 1,
             "clear_values": 0,
             "test_accuracy": math.nan,
@@ -278,16 +282,16 @@ def local_work(
     return torch.stack([step.clean for step in steps]), torch.stack([step.noisy for step in steps])
 
 
-def declared_bound(facts: Facts, attack: str, of_examples: bool) -> float:
-    """Return the norm that a part of what an attacker sees is said to have at most."""
-    if of_examples:
+def declared_bound(facts: Facts, attack: str, rows_are_examples: bool) -> float:
+    """Return the norm that a part of what an attacker sees is stated to have at most."""
+    if rows_are_examples:
         return facts["instance_clip_l2"]
-    of_upload = attack == "upload" and facts["upload_noise_std"] > 0
-    return facts["upload_l2"] if of_upload else facts["clip_l2"]
+    noisy = attack == "upload" and facts["upload_noise_std"] > 0
+    return facts["upload_l2"] if noisy else facts["clip_l2"]
 
 
 def declared_std(facts: Facts, size: int) -> float:
-    """Return the std of the noise that the sum of so many uploads is said to have."""
+    """Return the std of the noise that the sum of so many uploads is stated to have."""
     std = facts["noise_std"] or (facts["noise_multiplier"] and facts["noise_multiplier"] * facts["clip_l2"])
     variance = std**2
     if facts["noise_in_sum"]:

@@ -154,8 +154,8 @@ def calibrate(network: nn.Module, batches: Sequence[Statistics]) -> None:
 
     Without it a random network multiplies its activations layer by layer, and its features say little.
     """
-    for layer, of_batches in zip(_norms(network), zip(*batches, strict=True), strict=True):
-        means, variances = zip(*of_batches, strict=True)
+    for layer, measured in zip(_norms(network), zip(*batches, strict=True), strict=True):
+        means, variances = zip(*measured, strict=True)
         layer.running_mean = torch.stack(means).double().mean(0).float()
         layer.running_var = torch.stack(variances).double().mean(0).float()
 
@@ -183,7 +183,7 @@ def imagenet() -> nn.Module:
 
 
 def fold_batch_norm(network: nn.Module) -> nn.Module:
-    """Put every BatchNorm layer into the convolution before it, in place: the same function, fewer passes."""
+    """Put every BatchNorm layer of `network` into the convolution before it: the same function, less work."""
     network.eval()
     for module in list(network.modules()):
         names = dict(module.named_children())

@@ -14,7 +14,7 @@ import shutil
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from itertools import groupby
+from itertools import groupby, product, starmap
 from pathlib import Path
 from typing import NamedTuple
 
@@ -253,8 +253,8 @@ def pooled(
     side, kind = photograph_datasets()[seen.dataset].side, backbone.BACKBONES[name]
     where = gpus.select_device(device)
     dtype = backbone.fast_dtype(where)
-    copies = [Copy(image, number) for image in train for number in range(photos.copies)]
-    whole = [*copies, *(Copy(image, 0) for image in test)]
+    copies = list(starmap(Copy, product(train, range(photos.copies))))
+    whole = [*copies, *starmap(Copy, product(test, [0]))]
     work = [whole[start : start + size] for start in range(0, len(whole), size)]
     # Made at once: what is kept of each batch by itself would leave the freed activations in pieces.
     x = np.empty((len(copies) + len(test), kind.width), dtype=np.float16)
@@ -288,8 +288,8 @@ def pooled(
 
     # Plain copies of the same pixels have the same features, whatever the last bits of a network depend on.
     first: dict[str, int] = {}
-    for place in range(0, len(copies), photos.copies):
-        x[place] = x[first.setdefault(copies[place].image.sha256, place)]
+    for row in range(0, len(copies), photos.copies):
+        x[row] = x[first.setdefault(copies[row].image.sha256, row)]
     labels, labels_test = (np.array([image.label for image in images]) for images in (train, test))
     y, group = (np.repeat(part, photos.copies) for part in (labels, np.arange(len(train))))
     note_scaled = partial(note, seen, len(train), len(train) + len(test), photos, name, dtype)
@@ -327,8 +327,8 @@ def prepare_weights(
             drawn = np.sort(Streams(0, dataset).numpy("calibration").permutation(len(train))[:CALIBRATION])
             print_stderr(f"{dataset}: calibrating a random backbone on {len(drawn)} images")
             # None much smaller than others: statistics count each part alike.
-            some = np.array_split(drawn, max(round(len(drawn) / TOGETHER), 1))
-            plain = [[Copy(train[row], 0) for row in part] for part in some]
+            batches = np.array_split(drawn, max(round(len(drawn) / TOGETHER), 1))
+            plain = [[Copy(train[row], 0) for row in batch] for batch in batches]
             statistics = pool.map(lambda part: backbone.statistics(network, load(part)), plain)
             backbone.calibrate(network, list(statistics))
         with writing(kept) as partial_file:
