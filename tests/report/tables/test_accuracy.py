@@ -72,6 +72,7 @@ def test_the_footnotes_name_everything_that_a_number_rests_on(tmp_path, declared
     for words in (
         "Model: cnn, activation tanh, widths 8-16 (1,000 parameters).",
         "Data: digits, substitute data for mnist.",
+        "in brackets: published, on mnist, and not comparable",
         "Seeds a run: 2",
         "95 % Student-t interval",
         "minutes on a processor, 2 cores, results version 2. What each run was set to: runs.md.",

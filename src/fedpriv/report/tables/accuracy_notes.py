@@ -13,6 +13,7 @@ from fedpriv.report.tables.cells import NO_ROUND, ReadCell, deltas_by_level
 from fedpriv.report.verdicts import UNSTABLE
 
 WHOSE = {"": "ε", "client": "client ε", "instance": "example ε"}
+BRACKETS = "in brackets: published"
 
 
 def reading_notes(declared: AccuracyTable, cells: Sequence[ReadCell]) -> list[str]:
@@ -110,8 +111,9 @@ def signs(declared: AccuracyTable, cells: Sequence[ReadCell]) -> Iterator[str]:
     metric = METRICS[declared.metric]
     yield f"{metric.noun[0].upper()}{metric.noun[1:]}{' in %' * metric.percent}"
     yield from interval_signs(cells)
-    if any(read.cell.published is not None for read in cells):
-        yield "in brackets: published"
+    if published := [read for read in cells if read.cell.published is not None]:
+        data = sorted({read.facts.get("substitute_for", "") for read in published} - {""})
+        yield f"{BRACKETS}, on {', '.join(data)}, and not comparable" if data else BRACKETS
     if any(read.cell.published_std for read in cells):
         yield "a published ± is a standard deviation, and widens the interval"
     for level, deltas in deltas_by_level(declared, declared.rows).items():
