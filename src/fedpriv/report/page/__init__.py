@@ -150,10 +150,10 @@ def open_and_folded(
 ) -> dict[str, Any]:
     """Return tables or figures by whether a reader finds them open: the first for each place in the paper."""
     main = main_of_places(declared)
-    places: dict[str, list[dict[str, Any]]] = {"open": [], "folded": []}
+    contents: dict[str, list[dict[str, Any]]] = {"open": [], "folded": []}
     for name, spec in declared.items():
-        places["open" if name in main else "folded"].append(content(name, spec))
-    return places
+        contents["open" if name in main else "folded"].append(content(name, spec))
+    return contents
 
 
 def trained_words(papers: Iterable[str], folder: Path) -> str:

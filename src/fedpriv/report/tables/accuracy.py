@@ -31,7 +31,7 @@ LONG_COLUMNS = [*KEY, *STATISTIC, *OF_CELL, *SELECTOR_COLUMNS, *MEANING]
 
 
 def accuracy_table(results: Results, declared: AccuracyTable, name: str) -> PrintedTable:
-    """Return the table in the paper's layout, what is published in brackets, our columns apart."""
+    """Return the table in the paper's layout, what is published in brackets, our columns below."""
     cells = read_cells(results, declared)
     theirs, ours = blocks(declared, cells)
     used = results.of(*declared.runs())
@@ -77,9 +77,9 @@ def published_lines(declared: AccuracyTable, read: ReadCell, baseline: ReadCell 
         yield line(f"{metric}_std", cell.published_std, alone)
     if cell.published_round:
         yield line("round", cell.published_round, alone)
-    for budget, way in zip(cell.within, counted, strict=True):
-        yield line("epsilon", budget.epsilon, about | way)
-        yield line("delta", budget.delta, about | way)
+    for budget, meaning in zip(cell.within, counted, strict=True):
+        yield line("epsilon", budget.epsilon, about | meaning)
+        yield line("delta", budget.delta, about | meaning)
 
 
 def reproduced_lines(declared: AccuracyTable, read: ReadCell) -> Iterator[Line]:
@@ -110,7 +110,7 @@ def reproduced_lines(declared: AccuracyTable, read: ReadCell) -> Iterator[Line]:
 
 
 def cell_verdict(declared: AccuracyTable, ours: ReadCell, baseline: ReadCell | None) -> str:
-    """Verdict on a published number: whether it is reached, or why that is not said.
+    """Verdict on a published number: whether it is reached, or why it is not judged.
 
     Where a row is of another network than the paper's, its number is reached where it is no further from its
     `baseline` than the published one is from theirs.
@@ -130,7 +130,7 @@ def cell_verdict(declared: AccuracyTable, ours: ReadCell, baseline: ReadCell | N
 
 
 def not_judged(ours: ReadCell, baselines: Sequence[ReadCell]) -> str:
-    """Why nothing is said of a published number; empty: something is."""
+    """Why a published number is not judged; empty: it is."""
     if ours.ran and ours.cell.not_judged:
         return f"{NOT_JUDGED}: {ours.cell.not_judged}"
     for read in (ours, *baselines):
@@ -177,13 +177,12 @@ def blocks(declared: AccuracyTable, cells: Sequence[ReadCell]) -> tuple[pd.DataF
 
 
 def block(declared: AccuracyTable, cells: Sequence[ReadCell], columns: Sequence[str]) -> pd.DataFrame:
-    """Return some columns of the table, in text."""
+    """Return these columns of the table, in text."""
     ran = {read.row.key for read in cells if read.ran}
     lines: list[list[str]] = []
     for row in declared.rows:
         if row.key in ran or not ran:
-            of_row = [read for read in cells if read.row.key == row.key]
-            lines += row_lines(declared, of_row, columns)
+            lines += row_lines(declared, [read for read in cells if read.row.key == row.key], columns)
     return pd.DataFrame(lines, columns=[declared.heading, *(declared.labels[name] for name in columns)])
 
 
@@ -209,9 +208,9 @@ def row_heading(row: Row, cells: Iterable[ReadCell]) -> str:
 
 def spent_lines(declared: AccuracyTable, row: Row, cells: Sequence[ReadCell]) -> dict[str, list[str]]:
     """Return what a row cost, by level: before an ε stands its δ, unless a note says it of all rows."""
-    of_all, lines = deltas_by_level(declared, declared.rows), dict[str, list[str]]()
+    every, lines = deltas_by_level(declared, declared.rows), dict[str, list[str]]()
     for level, deltas in deltas_by_level(declared, [row]).items():
-        named = deltas if len(of_all[level]) > 1 else []
+        named = deltas if len(every[level]) > 1 else []
         head = ", ".join([WHOSE[level], *(f"δ={numbers.delta(delta)}" for delta in named)])
         lines[head] = [spent_text(read, level) for read in cells]
     return lines

@@ -114,4 +114,4 @@ def deltas_by_level(declared: AccuracyTable, rows: Iterable[Row]) -> dict[str, l
             deltas.setdefault(level, set())
         for budget in cell.within:
             deltas.setdefault(budget.unit, set()).add(budget.delta)
-    return {level: sorted(some) for level, some in deltas.items()}
+    return {level: sorted(distinct) for level, distinct in deltas.items()}
