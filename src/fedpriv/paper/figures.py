@@ -168,7 +168,4 @@ class PythonFigure(Scripted, LinesFigure):
         return [AxesPair("", self.curves())]
 
 
-FIGURES: dict[str, type[FigureSpec]] = {
-    "rounds": RoundsFigure,
-    "python": PythonFigure,
-}
+FIGURES: dict[str, type[FigureSpec]] = {"rounds": RoundsFigure, "python": PythonFigure}

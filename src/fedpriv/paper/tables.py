@@ -13,14 +13,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
-from pydantic import (
-    Field,
-    PrivateAttr,
-    StringConstraints,
-    WithJsonSchema,
-    computed_field,
-    model_validator,
-)
+from pydantic import Field, PrivateAttr, StringConstraints, WithJsonSchema, computed_field, model_validator
 
 from fedpriv.errors import BadInput, plain
 from fedpriv.frozen import (

@@ -285,15 +285,7 @@ EVERY = (
         PERCENT,
         say=accuracy_within_words,
     ),
-    Metric(
-        "published",
-        "Published (%)",
-        "",
-        numbers.percent,
-        published,
-        PERCENT,
-        say=published_words,
-    ),
+    Metric("published", "Published (%)", "", numbers.percent, published, PERCENT, say=published_words),
     *(evaluated_metric(name) for name in ASKED),
     Metric(
         "round",

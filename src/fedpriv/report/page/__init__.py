@@ -114,9 +114,8 @@ def plan_mark(report: Path) -> str:
 
 def counts_by_paper(papers: Mapping[str, Paper], folder: Path) -> str:
     """Return how the published numbers of each paper came out, a sentence each."""
-    each = {f"{paper.by} {paper.year}": [name] for name, paper in papers.items()}
-    texts = {who: compare.accuracies_text(name, folder) for who, name in each.items()}
-    return " ".join(f"{who}: {text}" for who, text in texts.items() if text)
+    texts = [(paper, compare.accuracies_text([name], folder)) for name, paper in papers.items()]
+    return " ".join(f"{paper.by} {paper.year}: {text}" for paper, text in texts if text)
 
 
 def section(plan: Plan, name: str, folder: Path) -> dict[str, Any]:

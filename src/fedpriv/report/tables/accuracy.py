@@ -4,7 +4,7 @@ A cell is read at the last round, or within budgets at one level or at both. Wha
 of these are made the lines for machines, the blocks for people, and the notes.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import pandas as pd
@@ -68,45 +68,32 @@ def published_lines(declared: AccuracyTable, read: ReadCell, baseline: ReadCell 
     about: dict[str, Any] = {"source": "published", "clients": read.row.clients}
     counted = ways_of_counting(cell)
     alone = about | (counted[0] if len(counted) == 1 else {})  # several ε have lines of their own
-
-    def line(quantity: str, value: float, about: Mapping[str, Any]) -> Line:
-        return Line(read.row.key, read.column, quantity, value, about)
-
-    yield line(metric, cell.published, alone | {"verdict": cell_verdict(declared, read, baseline)})
+    yield read.line(metric, cell.published, alone | {"verdict": cell_verdict(declared, read, baseline)})
     if cell.published_std:
-        yield line(f"{metric}_std", cell.published_std, alone)
+        yield read.line(f"{metric}_std", cell.published_std, alone)
     if cell.published_round:
-        yield line("round", cell.published_round, alone)
+        yield read.line("round", cell.published_round, alone)
     for budget, meaning in zip(cell.within, counted, strict=True):
-        yield line("epsilon", budget.epsilon, about | meaning)
-        yield line("delta", budget.delta, about | meaning)
+        yield read.line("epsilon", budget.epsilon, about | meaning)
+        yield read.line("delta", budget.delta, about | meaning)
 
 
 def reproduced_lines(declared: AccuracyTable, read: ReadCell) -> Iterator[Line]:
     """Yield what was measured for one cell: the metric, the round, and what had been spent by then."""
-    about: dict[str, Any] = {
-        "source": "reproduced",
-        "run": read.cell.run,
-        "status": read.status,
-        **read.facts,
-    }
+    about = {"source": "reproduced", "run": read.cell.run, "status": read.status, **read.facts}
     counted = [spent.epsilon.meaning for spent in read.spent] if read.ran else ways_of_counting(read.cell)
     alone = about | (counted[0] if len(read.cell.within) == 1 else {})
-
-    def line(quantity: str, value: Sample | None, about: Mapping[str, Any]) -> Line:
-        return Line(read.row.key, read.column, quantity, value, about)
-
     if not read.ran:
-        yield line(declared.metric, None, alone)
+        yield read.line(declared.metric, None, alone)
         return
-    yield line(declared.metric, read.value, alone | {"status": read.unstable or read.status})
-    yield line("round", read.round, alone)
+    yield read.line(declared.metric, read.value, alone | {"status": read.unstable or read.status})
+    yield read.line("round", read.round, alone)
     for spent in read.spent:
         known, epsilons = about | spent.epsilon.meaning, spent.epsilon.seeds
-        yield line("epsilon", spent.epsilon, known)
+        yield read.line("epsilon", spent.epsilon, known)
         if spent.level not in read.cell.free:
-            yield line("delta", Sample(epsilons * 0 + spent.delta), known)
-            yield line("attacker_accuracy", Sample(epsilons.map(attacker_accuracy)), known)
+            yield read.line("delta", Sample(epsilons * 0 + spent.delta), known)
+            yield read.line("attacker_accuracy", Sample(epsilons.map(attacker_accuracy)), known)
 
 
 def cell_verdict(declared: AccuracyTable, ours: ReadCell, baseline: ReadCell | None) -> str:

@@ -117,5 +117,5 @@ def tidy_lines(cells: Sequence[ReadCell], counted: Counts) -> Iterator[Line]:
             if epsilon is not None:
                 about = {"run": read.cell.run, **epsilon.meaning}
                 right = Sample(epsilon.seeds.map(attacker_accuracy))
-                yield Line(read.row.key, read.column, "epsilon", epsilon, about)
-                yield Line(read.row.key, read.column, "attacker_accuracy", right, about)
+                yield read.line("epsilon", epsilon, about)
+                yield read.line("attacker_accuracy", right, about)
