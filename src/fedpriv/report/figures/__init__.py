@@ -99,7 +99,7 @@ def draw_figure(results: Results, declared: FigureSpec, width: float = 0.0) -> F
 
 
 def drawn_parts(results: Results, declared: FigureSpec) -> list[AxesPair]:
-    """Return the panels that any run was made for; a figure of nothing keeps its first."""
+    """Return the panels that have a run; the notes name the others. A figure of nothing keeps its first."""
     parts = declared.parts()
     return [part for part in parts if any(results.has(curve.run) for curve in part.curves)] or parts[:1]
 
