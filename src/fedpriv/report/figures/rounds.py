@@ -33,9 +33,10 @@ def draw_rounds(axes: Axes, results: Results, declared: RoundsFigure, part: Axes
         if len(seeds := quantity_by_seed(results, curve, declared.quantity)):
             every = max(1, len(seeds) // 7)
             start = number * every // len(part.curves)  # so that markers do not hide each other
+            look["label"] = escape_figure(curve.label)
             if declared.quantity == "epsilon":
                 look |= epsilon_look(results, curve, alone=len(declared.lines) == 1)
-            band(axes, seeds, **{"label": escape_figure(curve.label)} | look, markevery=(start, every))
+            band(axes, seeds, **look, markevery=(start, every))
             ends.append(float(seeds.iloc[-1].mean()))
     if not axes.has_data():
         return []

@@ -47,7 +47,7 @@ def table_columns(results: Results, declared: RunsTable) -> list[TableColumn]:
 
 
 def number_column(declared: RunColumn) -> TableColumn:
-    """Return the column of a number; of what an accuracy gains that of the accuracy."""
+    """Return the column of a number; of a gain, the column of its accuracy."""
     _, _, measure = declared.name.partition("_")
     measured = measure in LABELS
     metric = METRICS["accuracy" if measured else declared.name]
