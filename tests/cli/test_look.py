@@ -10,8 +10,10 @@ import pytest
 from support.tiny import patch
 
 from fedpriv import __version__
-from fedpriv.cli.results import table_cells
+from fedpriv.cli.results import outcomes, published_cells, table_cells
 from fedpriv.frozen import RESULTS_VERSION
+from fedpriv.report.compared import accuracies_text
+from fedpriv.report.verdicts import counts_text
 from fedpriv.schemes import SCHEMES
 from fedpriv.store.machine import code
 from fedpriv.workflow import archive
@@ -134,6 +136,15 @@ def test_a_listed_run_has_its_accuracy_and_what_it_cost_by_which_accountant(fedp
     run = runs["iid_n100_dp"]
     assert (run["accuracy (%)"], run["ε"]) == ("86.9 ± 1.3", "7.62† moments")
     assert runs["iid_n100_none"]["ε"] == ""
+
+
+@pytest.mark.parametrize("paper", ["laptop/bdp2019", "laptop/nbafl", "laptop/global_dp", "paper/global_dp"])
+def test_show_and_the_report_count_the_published_numbers_alike(paper):
+    folder = ROOT / "results/reference" / paper
+    counts = outcomes(folder, published_cells(folder)).get("published numbers", {})
+    assert not any("unverified" in verdict for verdict in counts)
+    text = f"{sum(counts.values())} published numbers: {counts_text(counts)}." if counts else ""
+    assert text == accuracies_text([folder.name], folder.parent)
 
 
 @pytest.mark.parametrize(

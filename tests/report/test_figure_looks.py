@@ -24,8 +24,8 @@ from fedpriv.report.figures.looks import (
     LOOKS,
     Label,
     as_declared,
+    curve_looks,
     curve_meaning,
-    of_curves,
     place_labels,
     separate,
 )
@@ -107,7 +107,7 @@ def test_an_accountant_has_its_colour_in_whatever_order_it_comes():
     first, second = (
         {
             selector.accountant: look["color"]
-            for selector, look in zip(declared.accountants.values(), of_curves(declared), strict=True)
+            for selector, look in zip(declared.accountants.values(), curve_looks(declared), strict=True)
         }
         for declared in (FIGURES[f"bdp2019-epsilons_{data}"] for data in ("iid", "noniid"))
     )
@@ -117,7 +117,7 @@ def test_an_accountant_has_its_colour_in_whatever_order_it_comes():
 
 def test_what_nobody_has_declared_is_drawn_in_what_is_left():
     declared = LinesFigure.model_construct(lines={"a": "a", "dp": "DP", "b": "b"}, accountants={})
-    colours = [look["color"] for look in of_curves(declared)]
+    colours = [look["color"] for look in curve_looks(declared)]
     assert len(set(colours)) == 3 and colours[1] == LOOKS["DP"]["color"]
 
 

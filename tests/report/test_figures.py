@@ -16,7 +16,7 @@ from fedpriv.paper.figures import Panel, RoundsFigure
 from fedpriv.paper.paper import homes, load_paper
 from fedpriv.report import page
 from fedpriv.report.figures import PAGE, draw_figure, house_style, published, write_figure
-from fedpriv.report.figures.looks import LOOKS, of_curves
+from fedpriv.report.figures.looks import LOOKS, curve_looks
 from fedpriv.report.figures.notes import content
 from fedpriv.report.figures.rounds import MARKS
 from fedpriv.report.results import Results
@@ -228,7 +228,7 @@ EVERY = [
 
 @pytest.mark.parametrize("declared", EVERY)
 def test_colour_is_never_all_that_tells_two_curves_of_a_figure_apart(declared):
-    looks = of_curves(declared)
+    looks = curve_looks(declared)
     assert len(looks) == len(declared.parts()[0].curves)
     assert len({(str(one["linestyle"]), one["marker"], one["fillstyle"]) for one in looks}) == len(looks)
 

@@ -2,7 +2,7 @@
 
     accuracy(bdp) - accuracy(dp) >= 0.095
 
-A caption has places for what a side of one may hold, with names of runs:
+A caption has placeholders for what a side of one may hold, with names of runs:
 
     DP stops at {accuracy(iid_n100_dp)}, {accuracy(iid_n100_dp) - accuracy(iid_n100_tight)} points above.
 
@@ -14,7 +14,7 @@ import ast
 import re
 from collections.abc import Iterator
 from functools import cache
-from itertools import takewhile
+from itertools import chain, cycle, takewhile
 from typing import Annotated, Any, NamedTuple
 
 from pydantic import AfterValidator, TypeAdapter, ValidationError
@@ -28,7 +28,7 @@ from fedpriv.paper.metrics import COLUMN, MEASURE, PRIVATE, RUN, SIGNATURES, sig
 COMPARISON = "one comparison by <= or >="
 LONGEST, LARGEST = 400, 1e38  # characters of a line, and its numbers
 SELECTOR = TypeAdapter(SelectorInWords)
-PLACE = re.compile(r"\{([^{}]*)\}")  # in a caption
+PLACEHOLDER = re.compile(r"\{([^{}]*)\}")  # in a caption
 
 
 class Call(NamedTuple):
@@ -46,7 +46,8 @@ class Call(NamedTuple):
     def of(self, *kinds: str) -> list[str]:
         """Return its names that must stand for one of `kinds`."""
         own = SIGNATURES[self.function].names
-        return [name for place, name in enumerate(self.names) if own[min(place, len(own) - 1)] in kinds]
+        stands_for = chain(own, cycle(own[-1:]))  # more names are of the last kind
+        return [name for name, kind in zip(self.names, stands_for, strict=False) if kind in kinds]
 
     @property
     def selectors(self) -> list[EpsilonSelector]:
@@ -166,36 +167,36 @@ def piece_error(line: str, piece: str, allowed: str) -> BadInput:
 
 
 def pieces(text: str) -> list[str | ast.expr]:
-    """Return the words of a caption and the trees of its places, in turn; BadInput names a wrong place."""
+    """Return the words of a caption and the trees of its placeholders; BadInput names a wrong placeholder."""
     return [
-        _number_of_runs(piece.strip()) if place % 2 else piece
-        for place, piece in enumerate(PLACE.split(text))
+        _number_of_runs(piece.strip()) if index % 2 else piece
+        for index, piece in enumerate(PLACEHOLDER.split(text))
     ]
 
 
 @cache
 def _number_of_runs(line: str) -> ast.expr:
-    """Return the tree of a place: a number that is measured of runs, and of no column of a table."""
+    """Return the tree of a placeholder: a number that is measured of runs, and of no column of a table."""
     tree = parse_line(line, "one number, as accuracy(NAME)")
     calls = [*parts(tree, line)]
-    of_runs = [call for call in calls if isinstance(call, Call) and [*call.names] == call.of(COLUMN, PRIVATE)]
-    if not calls or calls != of_runs:
+    known = [call for call in calls if isinstance(call, Call) and [*call.names] == call.of(COLUMN, PRIVATE)]
+    if not calls or calls != known:
         raise BadInput(f"{line}: found no number of a run, allowed: such as accuracy(RUN)")
     return tree
 
 
 def runs_in(*pieces: str | ast.expr) -> list[str]:
-    """Return the runs that the places of a caption name."""
+    """Return the runs that the placeholders of a caption name."""
     calls = [part for tree in pieces if isinstance(tree, ast.expr) for part in parts(tree)]
     return [name for call in calls if isinstance(call, Call) for name in call.names]
 
 
 def _checked(text: str) -> str:
-    """Return a caption whose places can be read."""
+    """Return a caption whose placeholders can be read."""
     try:
         pieces(text)
     except BadInput as error:
-        raise PydanticCustomError("choice", "{said}", {"said": str(error)}) from None
+        raise PydanticCustomError("choice", "{error}", {"error": str(error)}) from None
     return text
 
 

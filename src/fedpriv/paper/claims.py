@@ -88,12 +88,12 @@ class Claim(Frozen):
         return any(call.function == "published" for call in self.calls)
 
     @property
-    def of_paper(self) -> bool:
+    def about_paper(self) -> bool:
         """Whether it says anything of the paper."""
         return self.printed or not self.ours
 
     @property
-    def of_data(self) -> bool:
+    def depends_on_data(self) -> bool:
         """Whether what it says depends on data, and not on the noise alone."""
         return any(call.about != ACCOUNT for call in self.calls)
 

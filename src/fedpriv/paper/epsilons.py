@@ -1,7 +1,7 @@
 """Which ε of a ledger is meant: the declaration that tables, figures and claims share.
 
-Each accountant says by which words its ε are told apart (`fedpriv.account.accountants`); of none but the one
-that is asked for anything is loaded.
+Each accountant has the words that tell one of its ε from another (`fedpriv.account.accountants`). Only the
+accountant that is asked for anything is loaded.
 
 >>> str(EpsilonSelector(accountant="moments", sensitivity="2C"))
 'moments, sensitivity 2C'
@@ -71,10 +71,7 @@ class EpsilonSelector(Frozen):
     @model_validator(mode="before")
     @classmethod
     def _usual(cls, value: Any) -> Any:
-        """Fill in what is meant when it is not said.
-
-        That is the sensitivity C, and of bits that every upload is seen.
-        """
+        """Fill in what is usual: the sensitivity C, and of bits that every upload is seen."""
         if not isinstance(value, dict) or value.get("accountant") not in [*ACCOUNTANTS]:
             return value
         if "sensitivity" not in words_of(ACCOUNTANTS[value["accountant"]]):
@@ -88,7 +85,7 @@ class EpsilonSelector(Frozen):
         needs = words_of(ACCOUNTANTS[self.accountant])
         keys = [name for name in SELECTOR_COLUMNS[1:-1] if getattr(self, name)]
         if keys != [*needs]:
-            raise choice_error(f"said of {self.accountant}", keys, ", ".join(needs))
+            raise choice_error(f"words of {self.accountant}", keys, ", ".join(needs))
         for column, words in needs.items():
             if (word := getattr(self, column)) not in words:
                 raise choice_error(f"{column} of {self.accountant}", [word], ", ".join(words))
@@ -105,8 +102,8 @@ class EpsilonSelector(Frozen):
 
     def __str__(self) -> str:
         counted = f"{self.accounting} {self.accountant}".strip()
-        told_apart = (self.composition, self.distance, SENSITIVITIES.get(self.sensitivity, self.sensitivity))
-        return ", ".join(filter(None, (counted, *told_apart)))
+        sensitivity = SENSITIVITIES.get(self.sensitivity, self.sensitivity)
+        return ", ".join(filter(None, (counted, self.composition, self.distance, sensitivity)))
 
 
 def _from_words(value: Any) -> Any:

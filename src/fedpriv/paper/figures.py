@@ -76,9 +76,9 @@ class LinesFigure(FigureSpec):
         """Return a curve for every line and every ε that is drawn of it."""
         selectors: Mapping[str, EpsilonSelector | None] = self.accountants or {"": None}
         return [
-            DrawnRun(self.named(line, panel), ", ".join(filter(None, (label, way))), selector)
+            DrawnRun(self.named(line, panel), ", ".join(filter(None, (label, name))), selector)
             for line, label in self.lines.items()
-            for way, selector in selectors.items()
+            for name, selector in selectors.items()
         ]
 
     def named(self, line: str, panel: str = "") -> str:
@@ -168,7 +168,4 @@ class PythonFigure(Scripted, LinesFigure):
         return [AxesPair("", self.curves())]
 
 
-FIGURES: dict[str, type[FigureSpec]] = {
-    "rounds": RoundsFigure,
-    "python": PythonFigure,
-}
+FIGURES: dict[str, type[FigureSpec]] = {"rounds": RoundsFigure, "python": PythonFigure}

@@ -13,14 +13,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
-from pydantic import (
-    Field,
-    PrivateAttr,
-    StringConstraints,
-    WithJsonSchema,
-    computed_field,
-    model_validator,
-)
+from pydantic import Field, PrivateAttr, StringConstraints, WithJsonSchema, computed_field, model_validator
 
 from fedpriv.errors import BadInput, plain
 from fedpriv.frozen import (
@@ -164,12 +157,9 @@ class AccuracyColumn(Frozen):
             raise choice_error(self.label, ["within"], "within with accountant")
         for unit, selector in self.accountants.items():
             if (unit == "instance") != (selector.accounting in ("sequential", "parallel")):
-                of = (
-                    "sequential or parallel"
-                    if unit == "instance"
-                    else "sized, drawn, sum, upload or no accounting"
-                )
-                raise choice_error(f"accountants.{unit}", [str(selector)], f"an accountant with {of}")
+                clients = "sized, drawn, sum, upload or no accounting"
+                allowed = "sequential or parallel" if unit == "instance" else clients
+                raise choice_error(f"accountants.{unit}", [str(selector)], f"an accountant with {allowed}")
         return self
 
     def by_unit(self) -> Mapping[str, EpsilonSelector]:

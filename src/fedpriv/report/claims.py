@@ -48,7 +48,7 @@ from fedpriv.report.verdicts import (
     verdict_alone,
 )
 
-# What is made of the accuracies of some cells, of a difference, or of an ε.
+# What is made of the accuracies of several cells, of a difference, or of an ε.
 COMBINED: dict[str, Callable[..., Measured]] = {
     "lead": sentences.lead,
     "rise": sentences.rise,
@@ -99,7 +99,7 @@ def measured(name: str, results: Results, cell: Cell, arguments: Sequence[Any] =
 
 
 def caption(results: Results, declared: Rendered) -> str:
-    """Return the caption of a table or figure, with what was measured in its places.
+    """Return the caption of a table or figure, with what was measured in its placeholders.
 
     A number of runs that are not in `results` is "not run".
     """
@@ -166,10 +166,10 @@ def not_compared(
     if lacks := lacking(results, read):
         return lacks, NOT_RUN
     runs = rows_of(results.runs, *(cell.run for _, cell in read))
-    if claim.of_data and (others := substitutes(runs)):
+    if claim.depends_on_data and (others := substitutes(runs)):
         return f"{NOT_RUN if claim.printed else NOT_JUDGED}, {', '.join(others)}", SUBSTITUTE
     whys = {cell.not_judged for cell in named} - {""}
-    if whys and claim.of_paper:
+    if whys and claim.about_paper:
         return f"{NOT_JUDGED}, {min(whys)}", f"{NOT_JUDGED}: {min(whys)}"
     diverged = runs.loc[runs["diverged"] > 0, "run"]
     return (f"{diverged.iloc[0]} diverged", UNDECIDED) if len(diverged) else None
@@ -198,7 +198,7 @@ def undecided_reason(results: Results, claim: Claim, sides: Sequence[Reads]) -> 
     accuracy within a budget is unstable, a comparison of accuracies is undecided.
     """
     cut = any(results.run(cell.run).fact("cut") for side in sides for _, cell in side)
-    if cut and claim.of_paper:
+    if cut and claim.about_paper:
         return "", CUT
     left, right = ([cell for call, cell in side if call.about == ACCURACY] for side in sides)
     doubt = doubted_accuracies(results, left, right)
@@ -208,18 +208,12 @@ def undecided_reason(results: Results, claim: Claim, sides: Sequence[Reads]) -> 
 def doubted_accuracies(results: Results, left: Sequence[Cell], right: Sequence[Cell]) -> str:
     """Return why the accuracies on both sides decide nothing; empty: they do."""
     for cell in (*left, *right):
-        if unstable := unstable_words(results, cell):
-            return unstable
+        run = results.run(cell.run)
+        if cell.within and (unstable := instability(run, run.within(*cell.budgets))):
+            return f"{cell.run} {unstable}"
     # An accuracy and an accuracy, or one and a number, are compared with each other; of several, each side.
     compared = [[*left, *right]] if max(len(left), len(right)) < 2 else [left, right]
     return "nothing learned" if any(nothing_learned(results, cells) for cells in compared) else ""
-
-
-def unstable_words(results: Results, cell: Cell) -> str:
-    """Return which run is unstable where a cell is read within a budget, and why; empty: it is not."""
-    run = results.run(cell.run)
-    why = instability(run, run.within(*cell.budgets)) if cell.within else ""
-    return f"{cell.run} {why}" if why else ""
 
 
 def nothing_learned(results: Results, cells: Sequence[Cell]) -> bool:

@@ -23,12 +23,12 @@ from fedpriv.store import parquet
 from fedpriv.store.rundir import RunDir
 from fedpriv.trace import COLUMNS, TRACE, TraceColumn
 
-OF_RUN = {
+RUN_KEY = {
     "run": TraceColumn("str", "name in its paper"),
     "seed": TraceColumn("int64", "of all that is random in it"),
 }
 # Column -> dtype and meaning of runs.parquet, in order: a row a run and seed.
-RUNS = OF_RUN | {
+RUNS = RUN_KEY | {
     "preset": TraceColumn("str", "that it was planned by"),
     "paper": TraceColumn("str", "folder of its declaration"),
     "data": TraceColumn("str", "that it was trained on"),
@@ -54,8 +54,8 @@ RUNS = OF_RUN | {
     "config": TraceColumn("str", "JSON of everything that training depends on"),
 }
 # Of rounds.parquet, a row a round, and of epsilons.parquet, a row for every ε of a round.
-ROUNDS = {name: column.dtype for name, column in (OF_RUN | COLUMNS).items()}
-EPSILONS = {name: column.dtype for name, column in OF_RUN.items()} | LEDGER
+ROUNDS = {name: column.dtype for name, column in (RUN_KEY | COLUMNS).items()}
+EPSILONS = {name: column.dtype for name, column in RUN_KEY.items()} | LEDGER
 SCHEMAS: dict[str, dict[str, str]] = {
     "runs": {name: column.dtype for name, column in RUNS.items()},
     "rounds": ROUNDS,
@@ -83,7 +83,7 @@ def collect(
     for directory in count_each("collecting", directories, "run"):
         run = RunDir(directory)
         facts = summary_facts(directory / "summary.json", run.summary)
-        of_run = {name: facts[name] for name in OF_RUN}
+        key = {name: facts[name] for name in RUN_KEY}
         trace, ledger = run_trace(run), run.ledger(LEDGER)
         if missing := [name for name in TRACE if name not in trace]:
             raise BadInput(
@@ -91,10 +91,10 @@ def collect(
             )
         # Before anything else was sent, every upload was of numbers of four bytes.
         missing_bytes, sent = np.isnan(trace["upload_bytes"]), WIDTH * facts["parameters"]
-        trace = trace.assign(upload_bytes=np.where(missing_bytes, sent, trace["upload_bytes"]), **of_run)
+        trace = trace.assign(upload_bytes=np.where(missing_bytes, sent, trace["upload_bytes"]), **key)
         runs.append(facts | {"cut": cuts.get(facts["run"], "")})
         rounds.append(trace)
-        epsilons.append(ledger.assign(**of_run))
+        epsilons.append(ledger.assign(**key))
     columns = {name: np.concatenate([trace[name] for trace in rounds]) for name in ROUNDS}
     tables = {"runs": pd.DataFrame(runs), "rounds": pd.DataFrame(columns), "epsilons": pd.concat(epsilons)}
     for name, schema in SCHEMAS.items():

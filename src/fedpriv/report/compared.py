@@ -21,7 +21,7 @@ PUBLISHED_COLUMNS = ("Table", "Row", "Column", "Published", "Reproduced", "Verdi
 
 
 def claims(paper: Path) -> pd.DataFrame:
-    """Return the judged claims of a paper, a line each; what is not said is the empty string."""
+    """Return the judged claims of a paper, a line each; the empty string stands where there is no value."""
     columns = ["claim", "place", "verdict", "outcome", "soundness", *CLAIM_COUNTS]
     return read_csv(paper / "claims.csv", columns, dict.fromkeys(CLAIM_COUNTS, "int64"))
 

@@ -120,8 +120,8 @@ def published(run: RunResults, cell: Cell) -> Sample:
 
 def published_words(measured: Sample, cell: Cell) -> str:
     """Return a published number as it is printed."""
-    of = METRICS[cell.metric]
-    return f"{of.factor * measured.seeds.iloc[0]:g}{of.unit}"
+    metric = METRICS[cell.metric]
+    return f"{metric.factor * measured.seeds.iloc[0]:g}{metric.unit}"
 
 
 def first_round(run: RunResults, cell: Cell, target: Sample | float) -> Sample:
@@ -148,11 +148,11 @@ def target_by_seed(seeds: pd.Index, target: Sample | float) -> pd.Series:
 
 def evaluated_metric(name: str) -> Metric:
     """Metric that is measured where a model is evaluated, if a run asks for it."""
-    of = EVALUATED[name]
-    if of.digits is None:
-        label, show, unit = f"{of.label} (%)", numbers.percent, PERCENT
+    metric = EVALUATED[name]
+    if metric.digits is None:
+        label, show, unit = f"{metric.label} (%)", numbers.percent, PERCENT
     else:
-        label, show, unit = of.label, partial(numbers.short_interval, digits=of.digits), ""
+        label, show, unit = metric.label, partial(numbers.short_interval, digits=metric.digits), ""
     return Metric(
         name,
         "Last round",
@@ -217,7 +217,8 @@ def lower_bound(run: RunResults, cell: Cell, audit: str, selector: EpsilonSelect
         ]
         for seed, findings in run.findings().items()
     }
-    return Sample(pd.Series({seed: max(of, default=np.nan) for seed, of in bounds.items()}, dtype=float))
+    largest = {seed: max(each, default=np.nan) for seed, each in bounds.items()}
+    return Sample(pd.Series(largest, dtype=float))
 
 
 def epsilon_text(epsilons: Sample) -> str:
@@ -284,15 +285,7 @@ EVERY = (
         PERCENT,
         say=accuracy_within_words,
     ),
-    Metric(
-        "published",
-        "Published (%)",
-        "",
-        numbers.percent,
-        published,
-        PERCENT,
-        say=published_words,
-    ),
+    Metric("published", "Published (%)", "", numbers.percent, published, PERCENT, say=published_words),
     *(evaluated_metric(name) for name in ASKED),
     Metric(
         "round",

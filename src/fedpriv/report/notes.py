@@ -80,7 +80,7 @@ def meaning_text(line: Mapping[str, Any]) -> str:
 
 
 def unique(frame: pd.DataFrame, columns: Sequence[str]) -> list[tuple[Any, ...]]:
-    """Return the distinct rows of some columns, in order of appearance."""
+    """Return the distinct rows of these columns, in order of appearance."""
     return list(frame.filter(list(columns)).drop_duplicates().itertuples(index=False, name=None))
 
 
@@ -142,8 +142,8 @@ def seeds_notes(runs: pd.DataFrame, intervals: bool) -> Iterator[str]:
 def evaluation_notes(runs: pd.DataFrame) -> Iterator[str]:
     """Yield whose weights were evaluated, where it was not the server's."""
     evaluations = [json.loads(config).get("evaluation", {}) for config in runs["config"].unique()]
-    of_clients = [evaluation for evaluation in evaluations if evaluation.get("models") == "clients"]
-    pairs = [(evaluation["stride"], evaluation["drawn"]) for evaluation in of_clients]
+    clients = [evaluation for evaluation in evaluations if evaluation.get("models") == "clients"]
+    pairs = [(evaluation["stride"], evaluation["drawn"]) for evaluation in clients]
     for stride, drawn in dict.fromkeys(pairs):
         part = f"; on one of {stride} test examples" if stride > 1 else ""
         yield (

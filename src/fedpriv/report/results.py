@@ -61,9 +61,9 @@ class RunResults:
         return sorted(self.runs["seed"])
 
     def findings(self) -> dict[int, list[Finding]]:
-        """Return by seed what audits found, in their order; a missing file is BadInput."""
-        found = self.all_findings()
-        return {seed: found.get((self.name, seed), []) for seed in self.seeds}
+        """Return by seed the findings of audits, in their order; a missing file is BadInput."""
+        findings = self.all_findings()
+        return {seed: findings.get((self.name, seed), []) for seed in self.seeds}
 
     # Accuracies and other metrics, and the round at which they are read.
 
@@ -170,9 +170,9 @@ def meaning_of(rows: pd.DataFrame, *columns: str) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Results:
-    """What there is of a paper, or of some of its runs; rows of a run follow one another.
+    """What there is of a paper, or of a part of its runs; rows of a run follow one another.
 
-    What audits found is read when it is asked for: a missing file is BadInput then.
+    The findings of audits are read when they are asked for: a missing file is BadInput then.
     """
 
     runs: pd.DataFrame
@@ -184,8 +184,9 @@ class Results:
     def run(self, name: str) -> RunResults:
         """Return what there is of a run."""
         if name not in self._each:
-            of_run = rows_of(self.runs, name), rows_of(self.rounds, name), partial(self._ledger, name)
-            self._each[name] = RunResults(name, *of_run, lambda: self._findings)
+            runs, rounds = rows_of(self.runs, name), rows_of(self.rounds, name)
+            ledger = partial(self._ledger, name)
+            self._each[name] = RunResults(name, runs, rounds, ledger, lambda: self._findings)
         return self._each[name]
 
     def has(self, run: str) -> bool:
@@ -193,7 +194,7 @@ class Results:
         return not self.run(run).runs.empty
 
     def of(self, *names: str) -> Results:
-        """Return the results of some runs; whoever reads one table of them asks `rows_of` that table."""
+        """Return the results of these runs; whoever reads one table of them asks `rows_of` that table."""
         runs, rounds, epsilons = (rows_of(table, *names) for table in (self.runs, self.rounds, self.epsilons))
         return Results(runs, rounds, epsilons, self.audited)
 
@@ -210,7 +211,7 @@ class Results:
 
     @cached_property
     def _findings(self) -> dict[tuple[str, int], list[Finding]]:
-        """What audits found, by run and seed."""
+        """The findings of audits, by run and seed."""
         return load_findings(self.audited)
 
 

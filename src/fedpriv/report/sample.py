@@ -90,16 +90,16 @@ def sample(number: Sample | float) -> Sample:
     return number if isinstance(number, Sample) else Sample(float(number))
 
 
-def combine(of: Operation, left: Sample | float, right: Sample | float) -> Sample:
+def combine(operation: Operation, left: Sample | float, right: Sample | float) -> Sample:
     """Return the sum, difference, product or ratio by seed."""
     left, right = sample(left), sample(right)
-    if of is operator.sub and not (np.isnan(left.missing) or np.isnan(right.missing)):
-        return Sample(pair_by_seed(of, left.values, right.values))
+    if operation is operator.sub and not (np.isnan(left.missing) or np.isnan(right.missing)):
+        return Sample(pair_by_seed(operation, left.values, right.values))
     missing = right.missing if np.isnan(left.missing) else left.missing
-    return Sample(pair_by_seed(of, left.known, right.known), missing)
+    return Sample(pair_by_seed(operation, left.known, right.known), missing)
 
 
-def pair_by_seed(of: Operation, left: Values, right: Values) -> Values:
+def pair_by_seed(operation: Operation, left: Values, right: Values) -> Values:
     """Combine two numbers by the seeds of both; one column goes with each of several."""
     frames = [side for side in (left, right) if isinstance(side, pd.DataFrame)]
     seeds = reduce(pd.Index.intersection, (frame.index for frame in frames)) if frames else []
@@ -108,7 +108,7 @@ def pair_by_seed(of: Operation, left: Values, right: Values) -> Values:
         for side in (left, right)
     ]
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-        values = of(*sides)
+        values = operation(*sides)
     return pd.DataFrame(values, index=seeds) if frames else float(values)
 
 

@@ -48,10 +48,10 @@ def number(value: float) -> Measured:
     return Measured(Sample(float(value)))
 
 
-def combine(of: Operation, left: Measured, right: Measured) -> Measured:
+def combine(operation: Operation, left: Measured, right: Measured) -> Measured:
     """Return the sum, difference, product or ratio; the difference of two accuracies is a gain in points."""
-    values: Sample = of(left.sample, right.sample)
-    if of is operator.sub and left.kind == right.kind in (ACCURACY, PUBLISHED):
+    values: Sample = operation(left.sample, right.sample)
+    if operation is operator.sub and left.kind == right.kind in (ACCURACY, PUBLISHED):
         points = left.read - right.read
         whole = f"{100 * points.seeds.iloc[0]:.0f}".replace("-", "−")
         words = numbers.percent(points) if left.kind == ACCURACY else whole

@@ -23,25 +23,23 @@ def settings_table(results: Results) -> PrintedTable:
     settings = {run: flatten(json.loads(config)) for run, config in unique(results.runs, ("run", "config"))}
     shared = shared_settings(list(settings.values()))
     lines, display = [], []
-    for run, config in settings.items():
-        of_run = results.run(run)
-        first, rounds = of_run.runs.sort_values("seed").iloc[0], of_run.rounds.groupby("seed")
-        last, seconds, made = rounds["round"].max(), rounds["seconds"].sum(), unique(of_run.runs, MACHINE)
+    for name, config in settings.items():
+        run = results.run(name)
+        first, rounds = run.runs.sort_values("seed").iloc[0], run.rounds.groupby("seed")
+        last, seconds, made = rounds["round"].max(), rounds["seconds"].sum(), unique(run.runs, MACHINE)
         own = {key: text for key, text in config.items() if key not in (*shared, *SHOWN)}
         words = {
-            "Run": run,
+            "Run": name,
             "Data": first["data"],
-            "Seeds": str(len(of_run.runs)),
+            "Seeds": str(len(run.runs)),
             "Rounds": numbers.whole_number(last),
-            "Accuracy (%)": METRICS["accuracy"].show(METRICS["accuracy"].sample(results, Cell(run))),
+            "Accuracy (%)": METRICS["accuracy"].show(METRICS["accuracy"].sample(results, Cell(name))),
             "Seconds": numbers.short_interval(seconds, 1),
             "Machine": ", ".join(key for key, machine in machines.items() if machine in made),
             "Set to": settings_text(own),
         }
         display.append(words)
-        facts = {name: first[name] for name in ("run", "data", "substitute_for")} | {
-            "seeds": len(of_run.runs)
-        }
+        facts = {key: first[key] for key in ("run", "data", "substitute_for")} | {"seeds": len(run.runs)}
         means = {"rounds_trained": last.mean(), "seconds_trained": round(seconds.mean(), 1)}
         lines.append({**facts, **means, **config})
     notes = [

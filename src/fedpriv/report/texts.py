@@ -100,8 +100,8 @@ def escape_latex(text: str) -> str:
     pairs = pairwise(f" {line}")
     escaped = "".join("{}" * (left + right in LIGATURES) + latex_letter(right) for left, right in pairs)
     for sign, digits in SCRIPTS.items():
-        some = f"[{''.join(map(chr, digits))}]+"
-        escaped = re.sub(some, lambda it, sign=sign, of=digits: f"${sign}{{{it[0].translate(of)}}}$", escaped)
+        pattern = f"([{''.join(map(chr, digits))}]+)"
+        escaped = re.sub(pattern, rf"${sign}{{\1}}$", escaped).translate(digits)
     # After the end of a line of a table these would be its options.
     return re.sub(r"^ *([\[*])", r"{\1}", escaped)
 
@@ -111,13 +111,13 @@ def latex_letter(letter: str) -> str:
     """Return one letter for LaTeX; those of `SCRIPTS` as they are."""
     if letter in LATEX:
         return LATEX[letter]
-    if letter.isascii() or letter in KNOWN or any(ord(letter) in some for some in SCRIPTS.values()):
+    if letter.isascii() or letter in KNOWN or any(ord(letter) in digits for digits in SCRIPTS.values()):
         return letter
     plain = unicodedata.normalize("NFKC", letter)
     return "".join(map(latex_letter, ascii(letter)[1:-1] if plain == letter else plain))
 
 
-FORMULA = re.compile(r"'*[=+\-@＝＋－＠]")  # also as wide as other letters of some scripts
+FORMULA = re.compile(r"'*[=+\-@＝＋－＠]")  # also as wide as the letters of other scripts
 
 
 def escape_csv(text: str) -> str:

@@ -92,14 +92,14 @@ def draw_figure(results: Results, declared: FigureSpec, width: float = 0.0) -> F
     roomy = len(grid) == 1 and not 0 < width < PAGE
     ends = name_curves(figure, panels, width, len(grid), roomy and against_rounds)
     settle(figure, panels, ends, len(grid))
-    for axes, of_panel in labels.items():
-        looks.place_labels(axes, of_panel)
+    for axes, words in labels.items():
+        looks.place_labels(axes, words)
     figure.draw_without_rendering()  # what was placed may move a panel a little
     return figure
 
 
 def drawn_parts(results: Results, declared: FigureSpec) -> list[AxesPair]:
-    """Return the panels that any run was made for; a figure of nothing keeps its first."""
+    """Return the panels that have a run; the notes name the others. A figure of nothing keeps its first."""
     parts = declared.parts()
     return [part for part in parts if any(results.has(curve.run) for curve in part.curves)] or parts[:1]
 

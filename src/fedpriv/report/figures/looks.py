@@ -56,7 +56,7 @@ def curve_meaning(label: str, accountant: str = "") -> str:
     return next((name for name in begins if name in LOOKS), accountant or label)
 
 
-def of_curves(declared: LinesFigure) -> list[dict[str, Any]]:
+def curve_looks(declared: LinesFigure) -> list[dict[str, Any]]:
     """Return the looks of the curves of a panel."""
     accountants = [selector.accountant for selector in declared.accountants.values()] or [""]
     if len(declared.lines) > 1:  # a colour tells runs apart, not accountants
@@ -87,7 +87,7 @@ WIDE = 18  # letters of a line of a label at the end of a curve
 SIDES = ((1, -1), (1, 1), (-1, -1), (-1, 1), (0, 1), (0, -1), (1, 0), (-1, 0))
 DISTANCES = (4.0, 8.0, 13.0, 19.0, 26.0, 34.0)  # points, from a label to what it is of
 LED = 12.0  # from here on a line leads there
-ALONG = ((0.98, -1), (0.02, 1), (0.5, 0), (0.75, 0), (0.25, 0))  # places along a line across, and their sides
+ALONG = ((0.98, -1), (0.02, 1), (0.5, 0), (0.75, 0), (0.25, 0))  # points along a line across, and their sides
 HIDDEN, CROSSED = 1000, 30  # what it costs, in points of distance
 
 
@@ -111,8 +111,8 @@ def place_labels(axes: Axes, labels: Iterable[Label]) -> None:
         text.set(in_layout=False, va="bottom")
         size = np.array(text.get_window_extent().size)
 
-        def cost(of: tuple[Bbox, np.ndarray, float]) -> float:
-            box, _, distance = of
+        def cost(candidate: tuple[Bbox, np.ndarray, float]) -> float:
+            box, _, distance = candidate
             hidden = sum(box.overlaps(other) for other in taken)
             outside = not all(axes.bbox.contains(*corner) for corner in (box.min, box.max))
             crossed = sum(curve.intersects_bbox(box, filled=False) for curve in curves)
@@ -131,9 +131,9 @@ def candidates(axes: Axes, label: Label, size: np.ndarray) -> Iterator[tuple[Bbo
     """Yield where a label may stand, what it is of, and how far that is."""
     if label.x is None:
         across = axes.get_yaxis_transform()
-        places = product((1.5, *DISTANCES[2:]), ALONG, (1, -1))
-        tried = [(across.transform((x, label.y)), (side, up), away) for away, (x, side), up in places]
-    else:  # what is beyond an axis is said at its end
+        around = product((1.5, *DISTANCES[2:]), ALONG, (1, -1))
+        tried = [(across.transform((x, label.y)), (side, up), away) for away, (x, side), up in around]
+    else:  # what is beyond an axis stands at its end
         at = np.clip(axes.transData.transform((label.x, label.y)), axes.bbox.min, axes.bbox.max)
         tried = [(at, sides, distance) for distance, sides in product(DISTANCES, SIDES)]
     for at, sides, distance in tried:
@@ -162,7 +162,7 @@ def label_ends(axes: Axes, but: Sequence[str]) -> dict[Line2D, Legend]:
             words = fill(words, WIDE, break_long_words=False)
             at = {"bbox_to_anchor": (1, 0.5), "bbox_transform": axes.transAxes}
             labels[line] = axes.add_artist(Legend(axes, [line], [words], **at, **style))
-            labels[line].set_clip_on(False)  # so that there is place for it beside the axes
+            labels[line].set_clip_on(False)  # so that there is room for it beside the axes
     return labels
 
 
@@ -208,6 +208,6 @@ def points(axes: Axes) -> list[Bbox]:
     for line in axes.get_lines():
         if line.get_linestyle() == "None":
             half = (line.get_markersize() + line.get_markeredgewidth()) / 2 * axes.figure.dpi / 72
-            places = line.get_transform().transform(line.get_xydata())
-            boxes += [Bbox([place - half, place + half]) for place in places if axes.bbox.contains(*place)]
+            centres = line.get_transform().transform(line.get_xydata())
+            boxes += [Bbox([at - half, at + half]) for at in centres if axes.bbox.contains(*at)]
     return boxes

@@ -85,6 +85,6 @@ def meanings(results: Results, parts: Iterable[AxesPair]) -> list[str]:
                 own_words = curve.counted.accountant in curve.label.split()
                 label = curve.label if own_words else f"{curve.label} ({curve.selector})"
                 labels.setdefault(meaning_text(means), []).append(label)
-        for words, some in labels.items():
-            sentences.setdefault(f"{'; '.join(some)}: {words}.", []).append(part.title)
+        for words, curves in labels.items():
+            sentences.setdefault(f"{'; '.join(curves)}: {words}.", []).append(part.title)
     return [": ".join(filter(None, ("; ".join(titles), sentence))) for sentence, titles in sentences.items()]

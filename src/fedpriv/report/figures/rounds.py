@@ -10,7 +10,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, MultipleLo
 
 from fedpriv.account.statement import mark_epsilon
 from fedpriv.paper.figures import AxesPair, DrawnRun, RoundsFigure
-from fedpriv.report.figures.looks import GREY, Label, color_of, of_curves
+from fedpriv.report.figures.looks import GREY, Label, color_of, curve_looks
 from fedpriv.report.metrics import METRICS
 from fedpriv.report.notes import LEVELS
 from fedpriv.report.numbers import delta
@@ -29,13 +29,14 @@ FINER = (2, 5, 10, 20)  # points between the ticks of an axis of accuracies that
 def draw_rounds(axes: Axes, results: Results, declared: RoundsFigure, part: AxesPair) -> list[Label]:
     """Draw the panel and return what is written into it; what was not run or not counted is left out."""
     ends: list[float] = []
-    for number, (curve, look) in enumerate(zip(part.curves, of_curves(declared), strict=True)):
+    for number, (curve, look) in enumerate(zip(part.curves, curve_looks(declared), strict=True)):
         if len(seeds := quantity_by_seed(results, curve, declared.quantity)):
             every = max(1, len(seeds) // 7)
             start = number * every // len(part.curves)  # so that markers do not hide each other
+            look["label"] = escape_figure(curve.label)
             if declared.quantity == "epsilon":
                 look |= epsilon_look(results, curve, alone=len(declared.lines) == 1)
-            band(axes, seeds, **{"label": escape_figure(curve.label)} | look, markevery=(start, every))
+            band(axes, seeds, **look, markevery=(start, every))
             ends.append(float(seeds.iloc[-1].mean()))
     if not axes.has_data():
         return []

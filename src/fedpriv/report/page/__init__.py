@@ -114,9 +114,8 @@ def plan_mark(report: Path) -> str:
 
 def counts_by_paper(papers: Mapping[str, Paper], folder: Path) -> str:
     """Return how the published numbers of each paper came out, a sentence each."""
-    each = {f"{paper.by} {paper.year}": [name] for name, paper in papers.items()}
-    texts = {who: compare.accuracies_text(name, folder) for who, name in each.items()}
-    return " ".join(f"{who}: {text}" for who, text in texts.items() if text)
+    texts = [(paper, compare.accuracies_text([name], folder)) for name, paper in papers.items()]
+    return " ".join(f"{paper.by} {paper.year}: {text}" for paper, text in texts if text)
 
 
 def section(plan: Plan, name: str, folder: Path) -> dict[str, Any]:
@@ -150,10 +149,10 @@ def open_and_folded(
 ) -> dict[str, Any]:
     """Return tables or figures by whether a reader finds them open: the first for each place in the paper."""
     main = main_of_places(declared)
-    places: dict[str, list[dict[str, Any]]] = {"open": [], "folded": []}
+    contents: dict[str, list[dict[str, Any]]] = {"open": [], "folded": []}
     for name, spec in declared.items():
-        places["open" if name in main else "folded"].append(content(name, spec))
-    return places
+        contents["open" if name in main else "folded"].append(content(name, spec))
+    return contents
 
 
 def trained_words(papers: Iterable[str], folder: Path) -> str:

@@ -4,7 +4,7 @@ A cell is read at the last round, or within budgets at one level or at both. Wha
 of these are made the lines for machines, the blocks for people, and the notes.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import pandas as pd
@@ -31,7 +31,7 @@ LONG_COLUMNS = [*KEY, *STATISTIC, *OF_CELL, *SELECTOR_COLUMNS, *MEANING]
 
 
 def accuracy_table(results: Results, declared: AccuracyTable, name: str) -> PrintedTable:
-    """Return the table in the paper's layout, what is published in brackets, our columns apart."""
+    """Return the table in the paper's layout, what is published in brackets, our columns below."""
     cells = read_cells(results, declared)
     theirs, ours = blocks(declared, cells)
     used = results.of(*declared.runs())
@@ -68,49 +68,36 @@ def published_lines(declared: AccuracyTable, read: ReadCell, baseline: ReadCell 
     about: dict[str, Any] = {"source": "published", "clients": read.row.clients}
     counted = ways_of_counting(cell)
     alone = about | (counted[0] if len(counted) == 1 else {})  # several ε have lines of their own
-
-    def line(quantity: str, value: float, about: Mapping[str, Any]) -> Line:
-        return Line(read.row.key, read.column, quantity, value, about)
-
-    yield line(metric, cell.published, alone | {"verdict": cell_verdict(declared, read, baseline)})
+    yield read.line(metric, cell.published, alone | {"verdict": cell_verdict(declared, read, baseline)})
     if cell.published_std:
-        yield line(f"{metric}_std", cell.published_std, alone)
+        yield read.line(f"{metric}_std", cell.published_std, alone)
     if cell.published_round:
-        yield line("round", cell.published_round, alone)
-    for budget, way in zip(cell.within, counted, strict=True):
-        yield line("epsilon", budget.epsilon, about | way)
-        yield line("delta", budget.delta, about | way)
+        yield read.line("round", cell.published_round, alone)
+    for budget, meaning in zip(cell.within, counted, strict=True):
+        yield read.line("epsilon", budget.epsilon, about | meaning)
+        yield read.line("delta", budget.delta, about | meaning)
 
 
 def reproduced_lines(declared: AccuracyTable, read: ReadCell) -> Iterator[Line]:
     """Yield what was measured for one cell: the metric, the round, and what had been spent by then."""
-    about: dict[str, Any] = {
-        "source": "reproduced",
-        "run": read.cell.run,
-        "status": read.status,
-        **read.facts,
-    }
+    about = {"source": "reproduced", "run": read.cell.run, "status": read.status, **read.facts}
     counted = [spent.epsilon.meaning for spent in read.spent] if read.ran else ways_of_counting(read.cell)
     alone = about | (counted[0] if len(read.cell.within) == 1 else {})
-
-    def line(quantity: str, value: Sample | None, about: Mapping[str, Any]) -> Line:
-        return Line(read.row.key, read.column, quantity, value, about)
-
     if not read.ran:
-        yield line(declared.metric, None, alone)
+        yield read.line(declared.metric, None, alone)
         return
-    yield line(declared.metric, read.value, alone | {"status": read.unstable or read.status})
-    yield line("round", read.round, alone)
+    yield read.line(declared.metric, read.value, alone | {"status": read.unstable or read.status})
+    yield read.line("round", read.round, alone)
     for spent in read.spent:
         known, epsilons = about | spent.epsilon.meaning, spent.epsilon.seeds
-        yield line("epsilon", spent.epsilon, known)
+        yield read.line("epsilon", spent.epsilon, known)
         if spent.level not in read.cell.free:
-            yield line("delta", Sample(epsilons * 0 + spent.delta), known)
-            yield line("attacker_accuracy", Sample(epsilons.map(attacker_accuracy)), known)
+            yield read.line("delta", Sample(epsilons * 0 + spent.delta), known)
+            yield read.line("attacker_accuracy", Sample(epsilons.map(attacker_accuracy)), known)
 
 
 def cell_verdict(declared: AccuracyTable, ours: ReadCell, baseline: ReadCell | None) -> str:
-    """Verdict on a published number: whether it is reached, or why that is not said.
+    """Verdict on a published number: whether it is reached, or why it is not judged.
 
     Where a row is of another network than the paper's, its number is reached where it is no further from its
     `baseline` than the published one is from theirs.
@@ -130,7 +117,7 @@ def cell_verdict(declared: AccuracyTable, ours: ReadCell, baseline: ReadCell | N
 
 
 def not_judged(ours: ReadCell, baselines: Sequence[ReadCell]) -> str:
-    """Why nothing is said of a published number; empty: something is."""
+    """Why a published number is not judged; empty: it is."""
     if ours.ran and ours.cell.not_judged:
         return f"{NOT_JUDGED}: {ours.cell.not_judged}"
     for read in (ours, *baselines):
@@ -177,13 +164,12 @@ def blocks(declared: AccuracyTable, cells: Sequence[ReadCell]) -> tuple[pd.DataF
 
 
 def block(declared: AccuracyTable, cells: Sequence[ReadCell], columns: Sequence[str]) -> pd.DataFrame:
-    """Return some columns of the table, in text."""
+    """Return these columns of the table, in text."""
     ran = {read.row.key for read in cells if read.ran}
     lines: list[list[str]] = []
     for row in declared.rows:
         if row.key in ran or not ran:
-            of_row = [read for read in cells if read.row.key == row.key]
-            lines += row_lines(declared, of_row, columns)
+            lines += row_lines(declared, [read for read in cells if read.row.key == row.key], columns)
     return pd.DataFrame(lines, columns=[declared.heading, *(declared.labels[name] for name in columns)])
 
 
@@ -209,9 +195,9 @@ def row_heading(row: Row, cells: Iterable[ReadCell]) -> str:
 
 def spent_lines(declared: AccuracyTable, row: Row, cells: Sequence[ReadCell]) -> dict[str, list[str]]:
     """Return what a row cost, by level: before an ε stands its δ, unless a note says it of all rows."""
-    of_all, lines = deltas_by_level(declared, declared.rows), dict[str, list[str]]()
+    every, lines = deltas_by_level(declared, declared.rows), dict[str, list[str]]()
     for level, deltas in deltas_by_level(declared, [row]).items():
-        named = deltas if len(of_all[level]) > 1 else []
+        named = deltas if len(every[level]) > 1 else []
         head = ", ".join([WHOSE[level], *(f"δ={numbers.delta(delta)}" for delta in named)])
         lines[head] = [spent_text(read, level) for read in cells]
     return lines

@@ -26,7 +26,9 @@ def reading_notes(declared: AccuracyTable, cells: Sequence[ReadCell]) -> list[st
     for name, column in within.items():
         labels.setdefault(until_when(declared, cells, name), []).append(column.label)
     notes = [*rounds_notes(cells, within)]
-    notes += [f"{'; '.join(of)}: read at the last evaluated round {until}" for until, of in labels.items()]
+    notes += [
+        f"{'; '.join(each)}: read at the last evaluated round {until}" for until, each in labels.items()
+    ]
     if BASELINE in declared.labels:
         notes.append(f"Baseline: {noun} at the last round.")
     notes += uncounted_notes(cells)
@@ -49,8 +51,8 @@ def rounds_notes(cells: Sequence[ReadCell], within: Mapping[str, AccuracyColumn]
             at = f"{within[read.column].label} {numbers.round_range(read.round)}"
             rounds.setdefault(read.row.cited, []).append(at)
     if rounds:
-        of_rows = "; ".join(f"{row}: {', '.join(at)}" for row, at in rounds.items())
-        yield f"Read at round: {of_rows}."
+        texts = "; ".join(f"{row}: {', '.join(at)}" for row, at in rounds.items())
+        yield f"Read at round: {texts}."
 
 
 def until_when(declared: AccuracyTable, cells: Sequence[ReadCell], name: str) -> str:
@@ -69,8 +71,8 @@ def until_when(declared: AccuracyTable, cells: Sequence[ReadCell], name: str) ->
 
 def counting_text(cells: Sequence[ReadCell], column: str, level: str, selector: EpsilonSelector) -> str:
     """Way of counting an ε, with its meaning in the ledgers of a column's runs."""
-    of_column = [read for read in cells if read.column == column]
-    means = [spent.epsilon.meaning for read in of_column for spent in read.spent if spent.level == level]
+    every = [spent for read in cells if read.column == column for spent in read.spent]
+    means = [spent.epsilon.meaning for spent in every if spent.level == level]
     texts = {meaning_text(meaning) for meaning in means if "relation" in meaning}
     return f"{selector}; {' or '.join(sorted(texts)) or selector.kind}"
 
@@ -93,8 +95,8 @@ def unstable_notes(declared: AccuracyTable, cells: Sequence[ReadCell]) -> Iterat
         if read.unstable:
             label = f"{read.row.label or f'{read.row.clients:,}'} ({declared.labels[read.column]})"
             labels.setdefault(read.unstable.removeprefix(f"{UNSTABLE}: "), []).append(label)
-    for why, of in labels.items():
-        yield f"Unstable: {MEANT[why]} at {', '.join(of)}."
+    for why, each in labels.items():
+        yield f"Unstable: {MEANT[why]} at {', '.join(each)}."
 
 
 def missing_cells(declared: AccuracyTable, cells: Sequence[ReadCell]) -> Iterator[str]:

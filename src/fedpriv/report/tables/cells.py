@@ -9,7 +9,7 @@ import pandas as pd
 
 from fedpriv.account.statement import status
 from fedpriv.paper.tables import AccuracyTable, Cell, Row
-from fedpriv.report.lines import counted_by
+from fedpriv.report.lines import Line, counted_by
 from fedpriv.report.metrics import ACCURACY, METRICS
 from fedpriv.report.results import Results
 from fedpriv.report.sample import Sample
@@ -60,6 +60,10 @@ class ReadCell:
         if np.isneginf(self.value.seeds.to_numpy(dtype=float)).any():
             return "diverged"
         return self.unstable or self.status.removeprefix(OK)
+
+    def line(self, quantity: str, value: Sample | float | None, about: Mapping[str, Any]) -> Line:
+        """Return a number of the cell for machines."""
+        return Line(self.row.key, self.column, quantity, value, about)
 
 
 def read_cells(results: Results, declared: AccuracyTable) -> list[ReadCell]:
@@ -114,4 +118,4 @@ def deltas_by_level(declared: AccuracyTable, rows: Iterable[Row]) -> dict[str, l
             deltas.setdefault(level, set())
         for budget in cell.within:
             deltas.setdefault(budget.unit, set()).add(budget.delta)
-    return {level: sorted(some) for level, some in deltas.items()}
+    return {level: sorted(distinct) for level, distinct in deltas.items()}

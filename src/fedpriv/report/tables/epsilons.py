@@ -27,14 +27,14 @@ Counts = dict[EpsilonSelector, list[Sample | None]]  # the ε of each cell; None
 
 def epsilons_table(results: Results, declared: EpsilonsTable, name: str) -> PrintedTable:
     """Return a line for every way of counting, a column for every cell of the table of accuracies."""
-    of = declared.of
-    every = read_cells(results, of)
-    cells = [read for read in every if read.ran and read.column in of.columns]
+    accuracies = declared.of
+    every = read_cells(results, accuracies)
+    cells = [read for read in every if read.ran and read.column in accuracies.columns]
     counted = counted_epsilons(results, cells, declared.accountants)
     heads = [heading(results, declared, read) for read in cells]
-    of_levels = any(row.budgets for row in of.rows)
+    by_level = any(row.budgets for row in accuracies.rows)
     display = [
-        header(selector, each, of_levels) | dict(zip(heads, map(cell_text, each), strict=True))
+        header(selector, each, by_level) | dict(zip(heads, map(cell_text, each), strict=True))
         for selector, each in counted.items()
     ]
     return printed_table(
@@ -45,7 +45,7 @@ def epsilons_table(results: Results, declared: EpsilonsTable, name: str) -> Prin
         lines=tidy_lines(cells, counted),
         display=display,
         notes=[CELLS, MATCHING],
-        details=[*accountings(counted), *reading_notes(of, every)],
+        details=[*accountings(counted), *reading_notes(accuracies, every)],
     )
 
 
@@ -76,10 +76,10 @@ def heading(results: Results, declared: EpsilonsTable, read: ReadCell) -> str:
     return f"{row} {label}, round {numbers.round_range(read.round)}"
 
 
-def header(selector: EpsilonSelector, each: Sequence[Sample | None], of_levels: bool) -> dict[str, str]:
+def header(selector: EpsilonSelector, each: Sequence[Sample | None], by_level: bool) -> dict[str, str]:
     """Return what stands before the ε of a line: how they are counted, whether they hold, against whom.
 
-    A table `of_levels` says whose ε it is, too, and at which δ.
+    A table `by_level` says whose ε it is, too, and at which δ.
     """
     meanings = [epsilon.meaning for epsilon in each if epsilon and epsilon.meaning["unit"] != "none"]
     statuses = different(meanings, "epsilon_status") or [selector.kind]
@@ -90,7 +90,7 @@ def header(selector: EpsilonSelector, each: Sequence[Sample | None], of_levels: 
         "Status": "; ".join(statuses),
         "Neighbours": ", ".join(map(RELATIONS.__getitem__, different(meanings, "relation"))),
     }
-    if of_levels:
+    if by_level:
         deltas = different(meanings, "delta")[::-1]
         texts["Level"] = ", ".join(map(LEVELS.__getitem__, different(meanings, "unit")))
         texts["δ"] = ", ".join(map(numbers.delta, deltas))
@@ -117,5 +117,5 @@ def tidy_lines(cells: Sequence[ReadCell], counted: Counts) -> Iterator[Line]:
             if epsilon is not None:
                 about = {"run": read.cell.run, **epsilon.meaning}
                 right = Sample(epsilon.seeds.map(attacker_accuracy))
-                yield Line(read.row.key, read.column, "epsilon", epsilon, about)
-                yield Line(read.row.key, read.column, "attacker_accuracy", right, about)
+                yield read.line("epsilon", epsilon, about)
+                yield read.line("attacker_accuracy", right, about)

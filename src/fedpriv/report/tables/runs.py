@@ -38,7 +38,7 @@ def table_columns(results: Results, declared: RunsTable) -> list[TableColumn]:
     columns = []
     for column in declared.columns:
         if column.name == "round":  # one for every accuracy that is read at a round
-            columns += [round_column(of) for of in declared.columns if of.name in READ_AT]
+            columns += [round_column(each) for each in declared.columns if each.name in READ_AT]
         elif not column.name.startswith("gain"):
             columns.append(number_column(column))
         elif results.has(declared.reference):
@@ -47,11 +47,11 @@ def table_columns(results: Results, declared: RunsTable) -> list[TableColumn]:
 
 
 def number_column(declared: RunColumn) -> TableColumn:
-    """Return the column of a number; of what an accuracy gains that of the accuracy."""
+    """Return the column of a number; of a gain, the column of its accuracy."""
     _, _, measure = declared.name.partition("_")
-    of_measure = measure in LABELS
-    metric = METRICS["accuracy" if of_measure else declared.name]
-    arguments = [measure] if of_measure else [getattr(declared, need) for need in NEEDS[declared.name]]
+    measured = measure in LABELS
+    metric = METRICS["accuracy" if measured else declared.name]
+    arguments = [measure] if measured else [getattr(declared, need) for need in NEEDS[declared.name]]
     counted = "" if declared.within else str(declared.accountant or "")
     return TableColumn(
         declared.group or metric.group,
@@ -69,10 +69,11 @@ def gain_column(declared: RunColumn, reference: RunResults) -> TableColumn:
     return accuracy._replace(group=group, read=lambda run: accuracy.read(run) - accuracy.read(reference))
 
 
-def round_column(of: RunColumn) -> TableColumn:
+def round_column(accuracies: RunColumn) -> TableColumn:
     """Return the column of the rounds at which a column of accuracies is read."""
-    budget = (EpsilonBudget("", of.accountant, of.within, 0.0),) if of.accountant and of.within else ()
-    metric, label = METRICS["round"], of.label or ("" if budget else LABELS["last"])
+    selector, epsilon = accuracies.accountant, accuracies.within
+    budget = (EpsilonBudget("", selector, epsilon, 0.0),) if selector and epsilon else ()
+    metric, label = METRICS["round"], accuracies.label or ("" if budget else LABELS["last"])
     return TableColumn(
         metric.group,
         label,
@@ -110,7 +111,7 @@ def runs_table(
     each = run_lines(results, declared, columns)
     keys = list(each[0].settings) if each else []
     display = [shown_line(line, columns) for line in each]
-    lines = [line for of_run in each for line in tidy_lines(of_run, columns)]
+    lines = [number for line in each for number in tidy_lines(line, columns)]
     table = printed_table(
         results,
         declared,
