@@ -2,7 +2,7 @@
 
 import os
 import shutil
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
 from pathlib import Path
@@ -38,6 +38,12 @@ class RenderedPaper(NamedTuple):
     planned: int
     files: list[str]  # that were rendered
     differ: list[str]  # of which the reference has other bytes, or only one of both has any
+
+    def lines(self, paper: str, reference: Path) -> Iterator[str]:
+        """Yield what is printed of it: a line in all, and one for each file that differs."""
+        counts = f"{self.stored} of {self.planned} runs stored, {len(self.files)} files"
+        yield f"{paper}: {f'{counts}, {len(self.differ)} differ' if self.stored else 'no stored runs'}"
+        yield from (f"{reference / paper / file}: differs" for file in self.differ)
 
 
 class PresetPaper(NamedTuple):
