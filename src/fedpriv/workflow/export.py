@@ -33,7 +33,8 @@ def export(folder: Path, names: Sequence[str], kit: Kit, configs: Path, version:
     drawn = [name for name in names if not (folder / "tables" / f"{name}.json").exists()]
     tables = [folder / "tables" / f"{name}.tex" for name in names if name not in drawn]
     require_latex(folder, tables)
-    plan = plan_of(configs / f"{preset}.yaml", [f"{paper}/{name}" for name in drawn or names])
+    config, shown = configs / f"{preset}.yaml", [f"{paper}/{name}" for name in drawn or names]
+    plan = make_plan(read_yaml(config) | {"show": shown}, configs / "papers", str(config))
     files: list[Path] = []
     for path in tables:
         files += write_table(kit, paper, path)
@@ -50,11 +51,6 @@ def require_latex(folder: Path, tables: Sequence[Path]) -> None:
     if without := [path.stem for path in tables if not path.exists()]:
         fine = ", ".join(sorted(path.stem for path in folder.glob("tables/*.tex"))) or "none here"
         raise BadInput(f"{without[0]}: found no table as LaTeX, allowed: {fine}")
-
-
-def plan_of(config: Path, shown: Sequence[str]) -> Plan:
-    """Return the plan of these tables and figures of a preset, as PAPER/NAME."""
-    return make_plan(read_yaml(config) | {"show": list(shown)}, config.parent / "papers", str(config))
 
 
 @contextmanager

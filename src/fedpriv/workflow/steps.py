@@ -154,7 +154,8 @@ def collect(plan: Plan, paper: str, *, results: Path = RESULTS) -> None:
 
 def planned_runs(plan: Plan, runs: Iterable[RunKey], results: Path) -> list[Path]:
     """Return the directories of those runs that are finished; BadInput where one is not the plan's."""
-    finished = finished_runs(plan, runs, results)
+    planned = {below(results, key.directory(plan.preset.preset)): key for key in runs}
+    finished = {directory: key for directory, key in planned.items() if (directory / SUMMARY).exists()}
     for directory, key in finished.items():
         check_plan(directory, key, plan.planned[key.paper][key.run].substitute_for)
     return sorted(finished)
@@ -304,12 +305,6 @@ def paper_folder(plan: Plan, paper: str, results: Path) -> Path:
 def below(results: Path, file: str) -> Path:
     """Return the path of a file of the workflow where these are its results."""
     return results / Path(file).relative_to(RESULTS)
-
-
-def finished_runs(plan: Plan, runs: Iterable[RunKey], results: Path) -> dict[Path, RunKey]:
-    """Return those runs that are finished, by their directories in `results`."""
-    planned = {below(results, key.directory(plan.preset.preset)): key for key in runs}
-    return {directory: key for directory, key in planned.items() if (directory / SUMMARY).exists()}
 
 
 def keys(plan: Plan, paper: str, runs: Sequence[str]) -> list[RunKey]:
