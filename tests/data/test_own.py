@@ -6,9 +6,9 @@ import pickle
 import numpy as np
 import pytest
 import torch
-import yaml
 from support.backends import TOLERANCE, every_backend
 from support.tiny import PAPER, PRESET
+from support.tiny_paper import write_preset
 from torch.nn import functional as F
 
 from fedpriv.cli.app import main
@@ -154,9 +154,7 @@ def test_a_run_on_data_of_ones_own_is_trained_and_says_so(tmp_path, monkeypatch)
     write(tmp_path / "mine.npz", **made(shape=(3, 12, 10), owner=np.repeat(range(6), 4)))
     natural = {"partition": {"law": "natural", "clients": 4, "examples": 4}}
     paper = PAPER | {"runs": {"dp": RUN | {"dataset": {"npz": "mine.npz"}} | natural}}
-    (tmp_path / "config/papers/tiny").mkdir(parents=True)
-    (tmp_path / "config/tiny.yaml").write_text(yaml.safe_dump(PRESET))
-    (tmp_path / "config/papers/tiny/paper.yaml").write_text(yaml.safe_dump(paper))
+    write_preset(tmp_path, PRESET, paper)
     assert main(["run", "config/tiny.yaml", "--paper", "tiny", "--run", "dp", "--out", "out"]) == 0
     told = summary.load_summary(tmp_path / "out/summary.json")
     sha256 = hashlib.sha256((tmp_path / "mine.npz").read_bytes()).hexdigest()

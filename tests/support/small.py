@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import torch
-import yaml
 
 from fedpriv.config.run import Run
 from fedpriv.frozen import parse
@@ -19,7 +18,7 @@ from fedpriv.store import npz, parquet, summary
 from fedpriv.trace import MEASURED
 from fedpriv.train import checkpoint, inputs
 from fedpriv.train.record import RoundState
-from support.tiny_paper import tiny_paper
+from support.tiny_paper import tiny_paper, write_preset
 
 PRESET = {
     "preset": "small",
@@ -59,9 +58,7 @@ def state_in(path: Path) -> RoundState | None:
 
 def lay(folder: Path) -> Path:
     """Write the preset, its paper and its data into `folder`."""
-    (folder / "config/papers/small").mkdir(parents=True)
-    (folder / "config/small.yaml").write_text(yaml.safe_dump(PRESET))
-    (folder / "config/papers/small/paper.yaml").write_text(yaml.safe_dump(PAPER))
+    write_preset(folder, PRESET, PAPER)
     run = Run.model_validate(PAPER["runs"]["private"])
     inputs.prepare(run, folder / "resources", (), Speed(device="cpu"))
     return folder

@@ -2,7 +2,7 @@
 
 import yaml
 
-from support.tiny_paper import tiny_paper
+from support.tiny_paper import tiny_paper, write_preset
 
 PLAN = ["--sample-rate", ".3", "--noise-multiplier", "3", "--rounds", "300", "--delta", "1e-3"]
 GOAL = ["--epsilon", "8", "--delta", "1e-3", "--sample-rate", ".3", "--rounds", "300"]
@@ -41,9 +41,7 @@ PAPER = tiny_paper(
 
 
 def lay(folder):
-    (folder / "config/papers/tiny").mkdir(parents=True)
-    write(folder / "config/tiny.yaml", PRESET)
-    write(folder / "config/papers/tiny/paper.yaml", PAPER)
+    write_preset(folder, PRESET, PAPER)
     return folder
 
 

@@ -1,5 +1,15 @@
 """The smallest paper that declares one of everything: a table, a figure and a claim about a private run."""
 
+import yaml
+
+
+def write_preset(folder, preset, paper):
+    """Write a preset and its one paper where the program looks for them in `folder`."""
+    home = folder / "config/papers" / paper["paper"]
+    home.mkdir(parents=True, exist_ok=True)
+    (home / "paper.yaml").write_text(yaml.safe_dump(paper))
+    (folder / f"config/{preset['preset']}.yaml").write_text(yaml.safe_dump(preset))
+
 
 def tiny_paper(name, runs, baseline="plain", private="private", clients=100, **others):
     """Return a paper of these runs; its table reads `baseline` and `private`, the rest `private` alone."""

@@ -11,7 +11,7 @@ import yaml
 from snakemake import cli
 
 from support.programs import programs
-from support.tiny_paper import tiny_paper
+from support.tiny_paper import tiny_paper, write_preset
 
 ROOT = Path(__file__).parents[2]
 PAPER = tiny_paper(
@@ -106,17 +106,15 @@ def kinds(jobs):
 
 def write_config(folder, paper=None, preset=None):
     """Write the tiny paper and its preset into `folder`, with some keys changed."""
-    (folder / "config/papers/tiny").mkdir(parents=True, exist_ok=True)
-    (folder / "config/papers/tiny/paper.yaml").write_text(yaml.safe_dump(paper or PAPER))
-    (folder / "config/test.yaml").write_text(yaml.safe_dump(PRESET | (preset or {})))
+    write_preset(folder, PRESET | (preset or {}), paper or PAPER)
     return ("--configfile", str(folder / "config/test.yaml"))
 
 
 def changed(path, value):
     """Return the tiny paper with the value at `path` replaced."""
     paper = yaml.safe_load(yaml.safe_dump(PAPER))
-    place = paper
+    level = paper
     for key in path[:-1]:
-        place = place[key]
-    place[path[-1]] = value
+        level = level[key]
+    level[path[-1]] = value
     return paper

@@ -6,9 +6,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-import yaml
 from support.once import once
 from support.programs import KILLED, programs
+from support.tiny_paper import write_preset
 from support.workflow import PAPER, PRESET, ROOT, jobs_in
 
 from fedpriv.account import plans
@@ -40,10 +40,7 @@ def write_paper(folder, noise=2.0, clients=10, dataset="mnist", seeds=1):
     runs = PAPER["runs"] | {"private": private | {"scheme": scheme, "partition": {"clients": clients}}}
     paper = PAPER | {"runs": runs, "tables": PAPER["tables"] | {"found": AUDITS}}
     paper |= {"defaults": PAPER["defaults"] | {"dataset": dataset}}
-    (folder / "config/papers/tiny").mkdir(parents=True, exist_ok=True)
-    (folder / "config/papers/tiny/paper.yaml").write_text(yaml.safe_dump(paper))
-    preset = PRESET | {"preset": "demo", "seeds": seeds, "only": ["private"]}
-    (folder / CONFIG).write_text(yaml.safe_dump(preset))
+    write_preset(folder, PRESET | {"preset": "demo", "seeds": seeds, "only": ["private"]}, paper)
 
 
 def call(way, *arguments, cwd, killed=""):

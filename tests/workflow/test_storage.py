@@ -13,10 +13,10 @@ from typing import NamedTuple
 
 import pandas as pd
 import pytest
-import yaml
 from support import small
 from support.background import saved_rows, started, succeeded, wait
 from support.once import once
+from support.tiny_paper import write_preset
 from support.workflow import ROOT
 
 from fedpriv.cli import app
@@ -94,12 +94,10 @@ def lay(folder):
     """Write into `folder` what a clone of the repository has, as far as this preset needs it."""
     shutil.copytree(ROOT / "workflow", folder / "workflow")
     shutil.copy(ROOT / "Snakefile", folder)
-    (folder / "config/papers/small").mkdir(parents=True)
     private = small.PAPER["runs"]["private"] | {"rounds": ROUNDS, "evaluate_every": ROUNDS // 2}
-    paper = small.PAPER | {"runs": {"private": private}}
-    (folder / "config/papers/small/paper.yaml").write_text(yaml.safe_dump(paper))
     speed = small.PRESET["speed"] | {"checkpoint_every": 10}
-    (folder / "config/small.yaml").write_text(yaml.safe_dump(small.PRESET | {"seeds": 1, "speed": speed}))
+    preset = small.PRESET | {"seeds": 1, "speed": speed}
+    write_preset(folder, preset, small.PAPER | {"runs": {"private": private}})
     subprocess.run(["git", "init", "--quiet"], cwd=folder, check=True)
     subprocess.run(["git", "add", "."], cwd=folder, check=True)
     return folder

@@ -35,7 +35,7 @@ SAME = "allowed in runs together: the same in each"
 
 
 def ledger_together(traces: Sequence[Trace], delta: Deltas) -> pd.DataFrame:
-    """Return the ledger of runs on the same data, of one row for each way of counting: after all of them.
+    """Return the ledger of runs on the same data, of a row for every ε: after all of them.
 
     Who calls says that the data are the same, and the clients. A view that not every run has is left out.
     Raises BadInput naming what differs where none is in all, and a mechanism or a law that does not compose.

@@ -9,6 +9,7 @@ pair costs holds for all.
 import math
 from collections.abc import Collection, Iterator, Sequence
 from functools import cache, partial
+from itertools import chain
 
 import numpy as np
 import pandas as pd
@@ -85,7 +86,8 @@ def audit_trace(trace: pd.DataFrame, deltas: Deltas, ignore: Collection[str] = (
     """
     whole = checked_trace(trace, ignore)
     stated = statements(ledger(whole, deltas))
-    return [found for view in views(whole, {}) for found in view_findings(view, stated, deltas.of(view.unit))]
+    each = (view_findings(view, stated, deltas.of(view.unit)) for view in views(whole, {}))
+    return list(chain.from_iterable(each))
 
 
 def view_findings(view: View, stated: list[PrivacyStatement], delta: float) -> Iterator[Finding]:

@@ -37,11 +37,7 @@ def account_run(
     there = directory / "ledger.parquet"
     stated = ledger_deltas(there)
     overrides = given(delta, instance_delta)
-    for name, value in overrides.items():
-        if value != (before := stated.get(name, value)) and 0 < value < 1:
-            raise BadInput(
-                f"{name}: found {value:g}, allowed: {before:g}, at which {there} counts; or remove that file"
-            )
+    _check_ledger(there, stated, overrides)
     known = counted_at(directory, configs) | stated | overrides
     unsaid = [name for name in UNITS if name not in known]
     deltas = deltas_of(known, directory, configs)
@@ -118,6 +114,15 @@ def deltas_of(known: dict[str, Any], directory: Path, configs: Path) -> Deltas:
     return Deltas.model_construct(**dict.fromkeys(UNITS, either) | known)
 
 
+def _check_ledger(path: Path, stated: dict[str, float], overrides: dict[str, float]) -> None:
+    """Raise BadInput where a ledger counts at another δ than is given."""
+    for name, value in overrides.items():
+        if value != (before := stated.get(name, value)) and 0 < value < 1:
+            raise BadInput(
+                f"{name}: found {value:g}, allowed: {before:g}, at which {path} counts; or remove that file"
+            )
+
+
 def _check_same_deltas(known: Sequence[dict[str, float]]) -> None:
     """Raise BadInput naming a unit whose δ is not the same in all runs."""
     for name, unit in UNITS.items():
@@ -129,13 +134,13 @@ def _check_same_deltas(known: Sequence[dict[str, float]]) -> None:
 
 def _check_same_data(paths: Sequence[Path], summaries: Sequence[dict[str, Any]]) -> None:
     """Raise BadInput naming what makes clients of one run others than those of another."""
-    said = [
+    clients = [
         {name: summary["config"].get(name) for name in SAME_DATA}
         | {"seed": summary["seed"], "data": summary.get("data", {}).get("name")}
         for summary in summaries
     ]
-    for path, other in zip(paths[1:], said[1:], strict=True):
-        if differ := [name for name, value in said[0].items() if other[name] != value]:
+    for path, other in zip(paths[1:], clients[1:], strict=True):
+        if differ := [name for name, value in clients[0].items() if other[name] != value]:
             words = "by which clients are dealt" if differ == ["seed"] else "whose clients are the same"
             raise BadInput(
                 f"{path}: found another {differ[0]} than in {paths[0]}, allowed in runs together: one {words}"

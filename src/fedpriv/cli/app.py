@@ -7,7 +7,6 @@ the calculators start without torch.
 from __future__ import annotations
 
 import errno
-import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
@@ -33,7 +32,7 @@ from fedpriv.cli.options import (
     take_only,
 )
 from fedpriv.cli.plan import Preset
-from fedpriv.cli.table import NOTHING, Table, statement_table
+from fedpriv.cli.table import Table, statement_table
 from fedpriv.errors import BadInput, Stopped, is_full, match_name, plain, short_repr
 from fedpriv.progress import print_stderr
 
@@ -63,13 +62,18 @@ class Verb(TyperCommand):
             if param.param_type_name == "argument":
                 param.display_type = lambda ctx: ""
             elif not (param.metavar or kind.is_choice or getattr(param, "is_flag", False)):
-                place = "FOLDER" if kind.is_path and kind.path_type == "dir" else "FILE" * kind.is_path
-                number = "NUMBER" * (kind.annotation in (int, float))
-                param.metavar = place or number or param.name.upper()
+                param.metavar = kind_of_value(kind) or param.name.upper()
         return params
 
 
-def placed(app: typer.Typer, groups: Mapping[str, Verbs]) -> None:
+def kind_of_value(kind: Any) -> str:
+    """Return what a value is by its type; empty where only its name says it."""
+    if kind.is_path:
+        return "FOLDER" if kind.path_type == "dir" else "FILE"
+    return "NUMBER" if kind.annotation in (int, float) else ""
+
+
+def add_verbs(app: typer.Typer, groups: Mapping[str, Verbs]) -> None:
     """Add the verbs to a program, in order; the help of each ends in its example."""
     for group, verbs in groups.items():
         for name, (verb, example) in verbs.items():
@@ -119,9 +123,7 @@ AGAIN = {"run": "goes on from the last saved round", "fetch": "goes on with what
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program and return its exit code; each thing that goes wrong is one line on stderr."""
     argv = list(sys.argv[1:] if arguments is None else arguments)
-    words = [word for word in argv if word != "--debug"] or ["--help"]
-    if words[0] == "help":
-        words = [*words[1:2], "--help"]
+    words = words_meant(argv)
     try:
         check_words(words)
         code = app(words, prog_name="fedpriv", standalone_mode=False)
@@ -131,12 +133,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:
         if "--debug" in argv:
             raise
-        messages, code = explain(error, words[0] if words else "")
+        messages, code = explain(error, words[0])
         print_stderr(*(f"fedpriv: {message}" for message in messages))
     if code == INTERRUPTED:  # as typer says of Ctrl-C
         again = AGAIN.get(words[0], "starts anew")
         print_stderr(f"fedpriv {words[0]}: interrupted; the same command {again}")
     return code or 0
+
+
+def words_meant(argv: Sequence[str]) -> list[str]:
+    """Return a command line without --debug; `help VERB` is `VERB --help`, and so is no word at all."""
+    words = [word for word in argv if word != "--debug"] or ["--help"]
+    return [*words[1:2], "--help"] if words[0] == "help" else words
 
 
 def check_words(words: Sequence[str]) -> None:
@@ -155,19 +163,24 @@ def explain(error: Exception, verb: str = "") -> tuple[list[str], int]:
         extra = "train" if verb in ("fetch", "run") else "report"
         return [f"{verb} needs the package {error.name}: pip install '.[{extra}]' in a clone"], 1
     if isinstance(error, typer.TyperException):
-        from pydantic import ValidationError
-
         see = "fedpriv help" + f" {verb}" * any(verb in group for group in VERBS.values())
-        ending = ""  # where another kind of value is allowed; typer's own message leaves it out
-        if isinstance(cause := error.__cause__, ValidationError):
-            ending = f"; found {short_repr(cause.errors()[0]['input'])}"
-        message = f"{error.format_message().rstrip('.')}{ending}"
-        return [f"{message}{'' if message.endswith('?') else '.'} See: {see}"], error.exit_code
+        return [f"{usage_fault(error)} See: {see}"], error.exit_code
     if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
         return [f"{plain(error.filename)}: found a name that is too long here, allowed: 255 bytes"], 2
     if is_full(error):
         return [f"{error}: make room; the same command {AGAIN.get(verb, 'starts anew')}"], 1
     return [f"{type(error).__name__}: {error} (--debug for the traceback)"], 1
+
+
+def usage_fault(error: typer.TyperException) -> str:
+    """Return the sentence on what is wrong with a command line."""
+    from pydantic import ValidationError
+
+    message = error.format_message().rstrip(".")
+    # Where another kind of value is allowed typer's own message leaves the value out.
+    if isinstance(cause := error.__cause__, ValidationError):
+        message += f"; found {short_repr(cause.errors()[0]['input'])}"
+    return message if message.endswith("?") else f"{message}."
 
 
 def fetch(
@@ -223,14 +236,13 @@ def run(
     A killed run goes on where it was. What is --set is checked as any config; the run keeps its name and
     its streams of randomness, so that it can be compared by seed, and has an identity and folder of its own.
     """
-    from fedpriv.cli.run import default_place, last_metrics, short_statement, statements_of, train_run
+    from fedpriv.cli.run import default_folder, last_metrics, spent_texts, statements_of, train_run
 
     settings = settings or []
-    out = out or default_place(paper, run, settings, seed)
+    out = out or default_folder(paper, run, settings, seed)
     faster = {"device": device, "threads": threads, "dtype": dtype}
     there = None if again else reference
     done = train_run(config, paper, run, seed, out, resources, faster, there, nested(settings))
-    from fedpriv.account.ledgers import least_statements  # seconds, and a mistake is named before
     from fedpriv.store.rundir import RunDir
 
     summary = RunDir(out).summary
@@ -238,12 +250,9 @@ def run(
     end = "diverged" if diverged else last_metrics(RunDir(out))
     rounds = f"{summary['rounds']} round{'' if summary['rounds'] == 1 else 's'}"
     statements = statements_of(out, summary)
-    least = least_statements(statements or [])
-    stated = [NOTHING] if statements == [] else [*map(str, least)]
-    more = [f"Every accountant: fedpriv account {shlex.quote(str(out))}"] if least else []
-    cost = f" at ε = {' or '.join(map(short_statement, least))}" if least else ""
+    stated, cost = spent_texts(out, statements)
     facts = summary | {"statements": statements and [*map(statement_as_dict, statements)]}
-    print_result(facts, [*stated, *more, f"{out}: {done}, {end} after {rounds}{cost}"], as_json)
+    print_result(facts, [*stated, f"{out}: {done}, {end} after {rounds}{cost}"], as_json)
     if diverged:
         print_stderr(f"{out}: diverged in round {summary['rounds']}: weights or losses are no finite numbers")
 
@@ -391,4 +400,4 @@ VERBS = {
         "step": (step, "fedpriv step tables config/demo.yaml bdp2019"),
     },
 }
-placed(app, VERBS)
+add_verbs(app, VERBS)

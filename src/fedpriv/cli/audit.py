@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -58,35 +58,56 @@ def audit(
     if bool(mechanism) == bool(directory):
         raise BadInput("What is attacked? Either RUN or --mechanism.")
     plan = {"--sample-rate": q, "--noise-multiplier": noise_multiplier, "--rounds": rounds}
-    started = time.perf_counter()
     if directory:
         options = [name for name, value in plan.items() if value is not None] + ["--set"] * bool(settings)
-        if is_trace(directory):
-            take_only("audit TRACE.csv", options, ["--delta", "--ignore"])
-            at = deltas(directory, delta, None)
-            from fedpriv.audit.traces import audit_trace
+        audit_path(directory, options, delta, ignore or [], configs, as_json)
+    else:
+        plan = {**plan, "--delta": delta}
+        audit_mechanism(mechanism, plan, nested(settings or []), transcripts, seed, as_json)
 
-            with rows_of(directory) as trace:
-                findings, why = audit_trace(trace, at, ignore or ()), ""
-        else:
-            take_only("audit RUN", options + ["--ignore"] * bool(ignore), ["--delta"])
-            findings, why = audit_finished(directory, delta, configs)
-        print_findings(directory, findings, why, time.perf_counter() - started, as_json)
-        return
-    if missing := [name for name, value in {**plan, "--delta": delta}.items() if value is None]:
-        raise BadInput(f"{missing[0]} is missing: a number, of --mechanism {mechanism}.")
+
+def audit_path(
+    path: Path, options: list[str], delta: float | None, ignore: list[str], configs: Path, as_json: bool
+) -> None:
+    """Attack a trace or a run; the `options` are those of a mechanism, which neither takes."""
+    started = time.perf_counter()
+    if is_trace(path):
+        take_only("audit TRACE.csv", options, ["--delta", "--ignore"])
+        at = deltas(path, delta, None)
+        from fedpriv.audit.traces import audit_trace
+
+        with rows_of(path) as trace:
+            findings, why = audit_trace(trace, at, ignore), ""
+    else:
+        take_only("audit RUN", options + ["--ignore"] * bool(ignore), ["--delta"])
+        findings, why = audit_finished(path, delta, configs)
+    print_findings(path, findings, why, time.perf_counter() - started, as_json)
+
+
+def audit_mechanism(
+    name: str,
+    plan: Mapping[str, Any],
+    settings: Mapping[str, Any],
+    transcripts: int,
+    seed: int,
+    as_json: bool,
+) -> None:
+    """Attack a scheme by itself in the rounds of a plan: its options by their names, all of them numbers."""
+    started = time.perf_counter()
+    if missing := [option for option, value in plan.items() if value is None]:
+        raise BadInput(f"{missing[0]} is missing: a number, of --mechanism {name}.")
     from fedpriv.audit import dry
     from fedpriv.audit.clients import AlikeRounds
     from fedpriv.report.results import flatten
 
-    assert q is not None and noise_multiplier is not None and rounds is not None and delta is not None
+    q, noise_multiplier, rounds, delta = plan.values()
     alike = AlikeRounds(rate(q), noise_multiplier, rounds)
-    target = dry.mechanism_by_name(mechanism, alike, delta, nested(settings or []))
+    target = dry.mechanism_by_name(name, alike, delta, settings)
     finding = dry.audit_mechanism(target, delta, transcripts, seed=seed)
     took = time.perf_counter() - started
     facts = finding.as_dict() | {"settings": target.settings, "seconds": took}
     settings_line = ", ".join(f"{key}={text}" for key, text in flatten(target.settings).items())
-    lines = [str(finding), f"{mechanism} with {settings_line}", finding.threat, finding.scope]
+    lines = [str(finding), f"{name} with {settings_line}", finding.threat, finding.scope]
     lines += [f"{took:.1f} seconds"]
     print_result(facts, lines, as_json)
     if finding.refuted:

@@ -99,10 +99,10 @@ def epsilon(
     """Say what ε a plan costs."""
     from fedpriv.account import plans
 
-    told = settings_of_plan(sampling_law, settings)
+    keys = settings_of_plan(sampling_law, settings)
     plan = {"sampling_rate": q, "noise_multiplier": noise_multiplier, "rounds": rounds, "delta": delta}
     statements, cannot = answers(
-        accountant, told, lambda name: plans.epsilon(**plan, accountant=name, **told)
+        accountant, keys, lambda name: plans.epsilon(**plan, accountant=name, **keys)
     )
     ascending = sorted(statements, key=lambda name: statements[name].epsilon)
     least, most = (f"{statements[name].epsilon:.4g}" for name in (ascending[0], ascending[-1]))
@@ -132,10 +132,10 @@ def calibrate(
     """Find the least noise that keeps a plan within ε."""
     from fedpriv.account import plans
 
-    told = settings_of_plan(sampling_law, settings)
-    plan = {"sampling_rate": q, "rounds": rounds, "delta": delta, **told}
+    keys = settings_of_plan(sampling_law, settings)
+    plan = {"sampling_rate": q, "rounds": rounds, "delta": delta, **keys}
     noise, cannot = answers(
-        accountant, told, lambda name: plans.calibrate(epsilon=epsilon, **plan, accountant=name)
+        accountant, keys, lambda name: plans.calibrate(epsilon=epsilon, **plan, accountant=name)
     )
     ascending = sorted(noise, key=lambda name: noise[name])
     least, most = (rounded_up(noise[name]) for name in (ascending[0], ascending[-1]))
@@ -218,7 +218,7 @@ def rr_epsilon(
 
 
 def settings_of_plan(sampling_law: str, settings: list[str] | None) -> dict[str, Any]:
-    """Return what else a plan is told: by options, of which the usual one need not be, and by keys."""
+    """Return what else a plan depends on: the sampling law unless it is the usual one, and what is set."""
     law = {"sampling_law": sampling_law} if sampling_law != "poisson" else {}
     return law | nested(settings or [])
 

@@ -185,12 +185,16 @@ def result_of_runs(path: Path, like: Mapping[str, str] | None) -> Result:
     if not runs:
         raise BadInput(f"'{path}' holds no result. One is {KINDS}.")
     runs = [(run, facts) for run, facts in runs if flatten(facts["config"]) == like] or runs
-    measured = {facts["seed"]: facts["test_accuracy"] for _, facts in runs}
-    accuracies = {seed: math.nan if value is None else value for seed, value in measured.items()}  # diverged
+    accuracies = {facts["seed"]: last_accuracy(facts) for _, facts in runs}
     if len(accuracies) < len(runs):
         raise BadInput(f"'{path}' holds two results of a seed. Name a file instead of the folder.")
     settings = flatten(runs[0][1]["config"])
     return Result({(): accuracies}, {}, settings, {facts["seed"]: run for run, facts in runs})
+
+
+def last_accuracy(summary: Mapping[str, Any]) -> float:
+    """Return the accuracy of a finished run; NaN of one that diverged."""
+    return math.nan if summary["test_accuracy"] is None else summary["test_accuracy"]
 
 
 def finished(path: Path) -> Iterator[Path]:
@@ -231,19 +235,22 @@ def pair(left: Result, right: Result, cell: Cell) -> dict[str, Any]:
         "second": [second[seed] for seed in seeds],
         "difference": [second[seed] - first[seed] for seed in seeds],
     }
-    if cell:
-        spent = [cell_epsilons(*side.cells[cell], seeds) for side in (left, right)]
-    else:
-        spent = run_epsilons(*(side.runs[seeds[0]] for side in (left, right)))
-    both = [
-        {"meaning": meaning, "A": spent[0].get(meaning), "B": spent[1].get(meaning)}
-        for meaning in dict.fromkeys((*spent[0], *spent[1]))
-    ]
+    both = epsilons_of_both(left, right, cell, seeds)
     facts = {name: interval(values)._asdict() for name, values in samples.items()}
     return {"cell": cell, **facts, "epsilons": both, "at_unequal_epsilon": any(map(unequal, both))}
 
 
 Epsilons = dict[str, dict[str, Any]]  # by meaning the ε, and how it is shown
+
+
+def epsilons_of_both(left: Result, right: Result, cell: Cell, seeds: Sequence[int]) -> list[dict[str, Any]]:
+    """Return every ε of a cell of two results, each by its meaning beside the other's, None without one."""
+    if cell:
+        first, second = (cell_epsilons(*side.cells[cell], seeds) for side in (left, right))
+    else:
+        first, second = run_epsilons(*(side.runs[seeds[0]] for side in (left, right)))
+    meanings = dict.fromkeys((*first, *second))
+    return [{"meaning": text, "A": first.get(text), "B": second.get(text)} for text in meanings]
 
 
 def unequal(both: Mapping[str, Any]) -> bool:

@@ -31,13 +31,13 @@ PAUSE = 15  # seconds between two lines of a step where there is no terminal
 OVER = "\x1b[A\x1b[2K"  # a terminal then writes over its last line
 LAST = 20  # lines of what failed
 STOPPED_BY = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # the last where the terminal goes away
-IDLE = 10  # seconds after which a workflow that was told to end, and of which nothing runs, is killed
+IDLE = 10  # seconds after which a workflow that shall end, and of which nothing runs, is killed
 # Of the command: UTF-8, whatever our terminal takes, and no module of the current folder.
 ENVIRONMENT = {"PYTHONUTF8": "1", "PYTHONIOENCODING": "utf-8", "PYTHONSAFEPATH": "1"}
 
 
 def open_log(path: Path, command: Sequence[str]) -> FileIO:
-    """Return the log that keeps all that is said, emptied; BadInput where another workflow still writes it.
+    """Return the log that keeps all of it, emptied; BadInput where another workflow still writes it.
 
     Its first line says which process follows what.
     """
@@ -71,8 +71,8 @@ def write_log(log: FileIO, line: str) -> None:
 def follow(command: Sequence[str], kept: Path) -> int:
     """Run `command`, print a line for whatever it begins and return its exit code, 128 + n after signal n.
 
-    A failed job is told with the end of its log. A command that is interrupted ends by itself, and so it does
-    where the terminal goes away; it is killed if it does not, though nothing that it started runs any more.
+    A failed job is named, with the end of its log. A command that is interrupted ends by itself, and so it
+    does where the terminal goes away; it is killed if not, though nothing that it started runs any more.
     Nothing of it depends on who reads what is printed, in which encoding, or whether there is room for it.
     """
     steps, signals = Steps(), list[int]()
@@ -90,13 +90,7 @@ def follow(command: Sequence[str], kept: Path) -> int:
             steps.read(line)
     if process.returncode == -signal.SIGKILL and signals:  # its lock is left behind
         subprocess.run([*command, "--unlock"], capture_output=True)
-    if process.returncode and steps.total == "?":  # before the first job
-        tell(*(line for line in end(kept) if not line.lstrip().startswith('File "')))
-    tell(f"All that Snakemake said: {kept}")
-    if process.returncode and signals:
-        tell(f"interrupted after {steps.done} of {steps.total} steps; the same command goes on from there")
-        return 128 + signals[0]
-    return process.returncode if process.returncode >= 0 else 128 - process.returncode
+    return tell_end(process.returncode, steps, signals, kept)
 
 
 class Steps:
@@ -150,6 +144,17 @@ def tell(*lines: str) -> None:
         say(*lines)
 
 
+def tell_end(code: int, steps: Steps, signals: Sequence[int], kept: Path) -> int:
+    """Print how a command has ended that returned `code`, after these signals; return our exit code."""
+    if code and steps.total == "?":  # before the first job
+        tell(*(line for line in end(kept) if not line.lstrip().startswith('File "')))
+    tell(f"All that Snakemake said: {kept}")
+    if code and signals:
+        tell(f"interrupted after {steps.done} of {steps.total} steps; the same command goes on from there")
+        return 128 + signals[0]
+    return code if code >= 0 else 128 - code
+
+
 def passed_on(process: subprocess.Popen[str], number: int) -> int:
     """Let the command end by itself, and return the signal; a terminal has sent the interrupt to it too."""
     if number != signal.SIGINT:
@@ -187,6 +192,6 @@ if __name__ == "__main__":
     except BadInput as error:
         say(str(error))
         sys.exit(2)
-    except OSError as error:  # no such command, or no place for its log
+    except OSError as error:  # no such command, or no folder for its log
         say(str(error))
         sys.exit(1)

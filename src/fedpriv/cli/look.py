@@ -80,15 +80,23 @@ def list_table(
     A run has its accuracy and ε as the first table reads them that has it.
     """
     kinds = [kind] if kind else ["papers", *LONG] if paper else [*complete.KINDS]
-    lists = {name: [*OTHERS[name](resources)] if name in OTHERS else [] for name in kinds}
-    if of_papers := [name for name in kinds if name in OF_PAPERS]:
-        for spec in declared(paper, reference, configs):
-            for name in of_papers:
-                lists[name] += OF_PAPERS[name](spec, reference)
+    papers = [*declared(paper, reference, configs)] if PAPER_LINES.keys() & kinds else []
+    lists = {name: [*lines_of(name, papers, reference, resources)] for name in kinds}
     tables = [Table(name, lists[name]) for name in kinds if kind or name not in LONG]
     more = f"More: {', '.join(f'fedpriv list {name} [--paper PAPER]' for name in LONG)}"
     note = {"": [more], "runs": [NOTE]}.get(kind, [])
     print_result(lists, [*tables, *note], as_json)
+
+
+def lines_of(
+    kind: str, papers: Iterable[Paper], reference: Path, resources: Path
+) -> Iterator[dict[str, Any]]:
+    """Yield the lines of one kind, those of papers paper by paper."""
+    if kind in OTHER_LINES:
+        yield from OTHER_LINES[kind](resources)
+    else:
+        for paper in papers:
+            yield from PAPER_LINES[kind](paper, reference)
 
 
 def declared(paper: str, reference: Path, configs: Path) -> Iterator[Paper]:
@@ -194,8 +202,8 @@ LONG = ("runs", "tables")
 COUNTED = ("accountant", "unit", "relation")
 USUAL = ("", "client", "add_remove")  # which the note below the runs says once
 NOTE = "ε is of a client added or removed, if the line names no other; †: not a guarantee; ‡: an estimate."
-OF_PAPERS = {"papers": paper_lines, "runs": run_lines, "tables": element_lines}
-OTHERS = {"datasets": dataset_lines, "schemes": scheme_lines}
+PAPER_LINES = {"papers": paper_lines, "runs": run_lines, "tables": element_lines}
+OTHER_LINES = {"datasets": dataset_lines, "schemes": scheme_lines}
 
 
 # show
@@ -277,9 +285,10 @@ def row_facts(folder: Path, path: Path, row: str, column: str, configs: Path) ->
     texts = read_texts(path)
     if "blocks" not in texts:
         raise BadInput(f"{path.stem} is a figure, which has no rows.")
-    label, lines, cells = row_and_cells(
-        texts, table_cells(path), row, column, f"fedpriv show {folder} {path.stem}"
-    )
+    listing = f"fedpriv show {folder} {path.stem}"
+    label, lines, cells = row_meant(texts, table_cells(path), row, listing)
+    if column:
+        lines, cells = column_meant(lines, cells, column, listing)
     seeds = {cell["heading"]: seeds_of(path, cell) for cell in cells}
     verdicts = {cell["heading"]: cell.get("verdict", "") for cell in cells}
     for line in lines:
@@ -288,28 +297,36 @@ def row_facts(folder: Path, path: Path, row: str, column: str, configs: Path) ->
     parts: list[Table | str] = [Table(texts["title"], lines, once=False), *texts["notes"][-1:]]
     if column and cells:
         parts += cell_parts(cells[0], seeds[cells[0]["heading"]])
-    if runs := dict.fromkeys(cell["run"] for cell in cells if cell["run"]):
-        command = f"    fedpriv show {configs / folder.parent.name}.yaml {folder.name}"
-        parts += ["Settings, machines and traces of a run:", *(f"{command} {run}" for run in runs)]
+    parts += run_commands(cells, f"    fedpriv show {configs / folder.parent.name}.yaml {folder.name}")
     return facts, parts
 
 
-def row_and_cells(
-    texts: Mapping[str, Any], cells: Lines, row: str, column: str, listing: str
+def run_commands(cells: Lines, command: str) -> Iterator[str]:
+    """Yield what shows the runs that cells were read of, if there are any."""
+    if runs := dict.fromkeys(cell["run"] for cell in cells if cell["run"]):
+        yield "Settings, machines and traces of a run:"
+        yield from (f"{command} {run}" for run in runs)
+
+
+def row_meant(
+    texts: Mapping[str, Any], cells: Lines, row: str, listing: str
 ) -> tuple[str, list[dict[str, str]], Lines]:
-    """Return what the row is called that is meant, its lines, of a column only that one, and their cells."""
+    """Return what the row is called that is meant, its lines and its cells."""
     labels = row_labels(texts)
     keys = {label.replace(",", ""): label for label in labels} | {
         cell["row"]: cell["label"] for cell in cells
     }
     label = matching_text("row", row, labels, keys, listing)
-    lines, cells = row_lines(texts, label), [cell for cell in cells if cell["label"] == label]
-    if not column:
-        return label, lines, cells
+    return label, row_lines(texts, label), [cell for cell in cells if cell["label"] == label]
+
+
+def column_meant(
+    lines: list[dict[str, str]], cells: Lines, column: str, listing: str
+) -> tuple[list[dict[str, str]], Lines]:
+    """Return of the lines and the cells of a row those of the column that is meant."""
     keys = {cell["column"]: cell["heading"] for cell in cells}
     heading = matching_text("column", column, [line[""] for line in lines], keys, listing)
     return (
-        label,
         [line for line in lines if line[""] == heading],
         [cell for cell in cells if cell["heading"] == heading],
     )
@@ -362,7 +379,7 @@ def run_facts(config: Path, paper: str, run: str, reference: Path) -> Shown:
     """Return every key of a run, and of every seed what a reviewer asks, its trace among that.
 
     `paper` and `run` are those of the preset `config`, in any case; what is not there is BadInput that lists
-    what is. A trace that is found neither in the preset's results nor below `reference` is null.
+    what is. A trace that is neither in the preset's results nor below `reference` is null.
     """
     from fedpriv.config.plan import load_preset
     from fedpriv.report.results import flatten
@@ -456,14 +473,14 @@ def rerender(
     from fedpriv.workflow import rerender
 
     names = ["/".join(results_of(word, reference).parts[-2:]) for word in papers or ()]
-    with TemporaryDirectory() as folder:
-        outcomes = rerender.rerender(reference, configs, out or Path(folder), names)
+    with TemporaryDirectory() as temporary:
+        folder = out or Path(temporary)
+        outcomes = rerender.rerender(reference, configs, folder, names)
         if write:
-            rerender.write_reference(reference, out or Path(folder), outcomes)
+            rerender.write_reference(reference, folder, outcomes)
     text: list[str] = []
-    for paper, (stored, planned, files, differ) in outcomes.items():
-        many = f"{stored} of {planned} runs stored, {len(files)} files, {len(differ)} differ"
-        text += [f"{paper}: {many if stored else 'no stored runs'}"]
-        text += [f"{reference / paper / file}: differs" for file in differ]
+    for paper, outcome in outcomes.items():
+        text += outcome.lines(paper, reference)
     print_result({paper: outcome._asdict() for paper, outcome in outcomes.items()}, text, as_json)
-    raise typer.Exit(1 if any(outcome.differ for outcome in outcomes.values()) and not write else 0)
+    if not write and any(outcome.differ for outcome in outcomes.values()):
+        raise typer.Exit(1)

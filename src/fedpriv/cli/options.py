@@ -66,17 +66,17 @@ def nested(settings: list[str]) -> dict[str, Any]:
     for setting in settings:
         path, equals, text = setting.partition("=")
         *above, last = path.split(".")
-        place = config
+        level = config
         for key in above:
-            place = place.setdefault(key, {})
-            if not isinstance(place, dict):
+            level = level.setdefault(key, {})
+            if not isinstance(level, dict):
                 raise BadInput(f"--set {plain(setting)}: the key above it is a value already.")
         if not equals or not all((*above, last)):
             raise BadInput(f"--set {plain(setting)} is not KEY=VALUE.")
         if twice := [known for known in paths if f"{known}.".startswith(f"{path}.")]:
             raise BadInput(f"--set {plain(setting)}: {plain(twice[0])} is set already. Give every key once.")
         paths.append(path)
-        place[last] = read_value(text, f"--set: {path}")
+        level[last] = read_value(text, f"--set: {path}")
     return config
 
 

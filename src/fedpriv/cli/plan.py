@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -53,24 +54,28 @@ def plan(
 
     planned = make_plan(merge(read_yaml(config), nested(settings or [])), PAPERS, str(config))
     rows = read_rows(planned, stored_for(planned, reference))
-    jobs = training_jobs(planned, (row for row in rows if row.state == "to train"))
+    to_train = [row for row in rows if row.state == "to train"]
+    jobs, states = training_jobs(planned, to_train), Counter(row.state for row in rows)
     lines = [shown(row) for row in rows]
     total = {
         "runs": len(rows),
-        **{state.replace(" ", "_"): count(rows, state) for state in ("stored", "trained", "to train")},
+        "stored": states["stored"],
+        "trained": states["trained"],
+        "to_train": len(to_train),
         "jobs": len(jobs),
         "jobs_with_gpu": sum(job.gpu for job in jobs),
-        "minutes": round(sum(row.minutes for row in rows if row.state == "to train"), 1),
+        "minutes": round(sum(row.minutes for row in to_train), 1),
     }
-    if out:
-        write_csv(out, lines)
     text = (
         f"{total['runs']:,} runs: {total['stored']:,} stored, {total['trained']:,} trained, "
         f"{total['to_train']:,} to train in {total['jobs']:,} jobs ({total['jobs_with_gpu']:,} with a GPU), "
         f"{total['minutes']:,} minutes"
     )
-    short = [printed(row) for row in rows]
-    table: list[Table | str] = [f"{out}: {len(lines):,} rows"] if out else [Table("", short), ""]
+    if out:
+        write_csv(out, lines)
+        table = [f"{out}: {len(lines):,} rows"]
+    else:
+        table = [Table("", [printed(row) for row in rows]), ""]
     print_result({"total": total, "runs": lines}, [*table, text], as_json)
 
 
@@ -83,11 +88,6 @@ def printed(row: RunRow) -> dict[str, Any]:
     """Return what a terminal shows of a row; a job is named where it has other runs, too."""
     line, alone = shown(row), row.job == f"{row.run}/seed{row.seed}"
     return {name: line[name] for name in PRINTED} | ({"job": ""} if alone else {})
-
-
-def count(rows: list[RunRow], state: str) -> int:
-    """Return the number of rows in a state."""
-    return sum(row.state == state for row in rows)
 
 
 def write_csv(path: Path, lines: list[dict[str, Any]]) -> None:

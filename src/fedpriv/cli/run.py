@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from fedpriv.cli.table import NOTHING
 from fedpriv.config.plan import RunKey, arrays_id, load_preset, partition_id
 from fedpriv.progress import progress
 from fedpriv.trace import EVALUATED
@@ -17,7 +20,7 @@ if TYPE_CHECKING:
     from fedpriv.store.rundir import RunDir
 
 
-def default_place(paper: str, run: str, settings: Sequence[str], seed: int) -> Path:
+def default_folder(paper: str, run: str, settings: Sequence[str], seed: int) -> Path:
     """Return where a run by itself is written, with what is set in its name."""
     name = ",".join((run, *(re.sub(r"[^\w.=+-]+", "_", setting) for setting in settings)))
     return Path("results/runs", paper, name, f"seed{seed}")
@@ -51,6 +54,17 @@ def short_statement(statement: PrivacyStatement) -> str:
     return f"{statement.shown} ({', '.join(filter(None, words))})"
 
 
+def spent_texts(out: Path, statements: Sequence[PrivacyStatement] | None) -> tuple[list[str], str]:
+    """Return the sentences on what a run in `out` has spent, and how its last line ends with the least ε."""
+    from fedpriv.account.ledgers import least_statements  # seconds, and a mistake is named before
+
+    if not statements:
+        return [] if statements is None else [NOTHING], ""
+    least = least_statements(statements)
+    more = f"Every accountant: fedpriv account {shlex.quote(str(out))}"
+    return [*map(str, least), more], f" at ε = {' or '.join(map(short_statement, least))}"
+
+
 def train_run(
     config: Path,
     paper: str,
@@ -60,7 +74,7 @@ def train_run(
     resources: Path,
     faster: Mapping[str, Any],
     reference: Path | None = None,
-    settings: Mapping[str, Any] | None = None,
+    settings: Mapping[str, Any] = MappingProxyType({}),
 ) -> str:
     """Train one run of a preset into `out`; return what was done: trained, was there already, is stored.
 
@@ -69,10 +83,10 @@ def train_run(
     the preset's `speed`, where it is not None; `settings` are keys of the run laid over all that it says.
     Raises BadInput when `out` holds a finished run of another config, and OSError on a full disk.
     """
-    plan = load_preset(config, (paper, name), settings or {})
+    plan = load_preset(config, (paper, name), settings)
     [(paper, runs)] = plan.runs.items()
     [(name, run)] = runs.items()
-    # Only now what takes seconds to import: what is wrong with a config is told at once.
+    # Only now what takes seconds to import: what is wrong with a config is a message at once.
     from fedpriv.data import source
     from fedpriv.store.files import require_room
     from fedpriv.store.rundir import RunDir, forget_stored, take_stored

@@ -30,7 +30,7 @@ class Table(NamedTuple):
 
 
 class Laid(NamedTuple):
-    """A table on its way to a screen: the lines above, columns, their headings and how wide each is."""
+    """A table before it is printed: the lines above, columns, their headings and how wide each is."""
 
     above: list[str]
     columns: Mapping[str, list[str]]
@@ -59,13 +59,12 @@ def lay(table: Table, width: int) -> Laid:
     columns = {
         name: cells for name in dict.fromkeys(chain(*table.lines)) if any(cells := column(table.lines, name))
     }
-    shared = {name: cells[0] for name, cells in columns.items() if table.once and is_shared(cells)}
-    columns = {name: cells for name, cells in columns.items() if name not in shared}
+    alike = [name for name, cells in columns.items() if table.once and is_shared(cells)]
+    shared = {name: columns.pop(name)[0] for name in alike}
     above = wrapped(table.title, width) if table.title else []
     if shared:
         above += wrapped(f"All: {', '.join(f'{name} {cell}' for name, cell in shared.items())}", width)
-    heads, widths = column_widths(columns, width) if columns else ([], [])
-    return Laid(above, columns, heads, widths)
+    return Laid(above, columns, *column_widths(columns, width))
 
 
 def column(lines: Sequence[Mapping[str, Any]], name: str) -> list[str]:
@@ -81,30 +80,36 @@ def is_shared(cells: Sequence[str]) -> bool:
 def column_widths(columns: Mapping[str, list[str]], width: int) -> tuple[list[list[str]], list[int]]:
     """Return the headings, and how wide each column may be for all to fit into `width`; none if they cannot.
 
-    What is too wide is broken between words: headings to the width of their cells, then the widest columns,
-    to no less than their longest word, and not to many lines.
+    What is too wide is broken between words.
     """
-    from rich.cells import cell_len
+    room = width - 2 * (len(columns) - 1)
+    widths = [longest((name, *cells)) for name, cells in columns.items()]
+    return ([[name] for name in columns], widths) if sum(widths) <= room else broken_widths(columns, room)
 
-    def longest(cells: Iterable[str]) -> int:
-        return max(map(cell_len, cells))
 
-    gaps = 2 * len(columns) - 2
-    heads = [[name] for name in columns]
-    most = [longest((name, *cells)) for name, cells in columns.items()]
-    if sum(most) + gaps <= width:
-        return heads, most
+def broken_widths(columns: Mapping[str, list[str]], room: int) -> tuple[list[list[str]], list[int]]:
+    """Return the same where cells are broken: headings to the width of their cells, then the widest columns.
+
+    These to no less than their longest word, and not to many lines; `room` is without the gaps.
+    """
     heads = [
         wrap_text(name, longest((*name.split(" "), *cells)), below="") for name, cells in columns.items()
     ]
     pairs = [*zip(heads, columns.values(), strict=True)]
     most = [longest((*head, *cells)) for head, cells in pairs]
     least = [longest((*head, *(word for cell in cells for word in unbroken(cell)))) for head, cells in pairs]
-    for room in range(max(most), max(most) // LINES, -1):
-        widths = [max(min(wide, room), word) for wide, word in zip(most, least, strict=True)]
-        if sum(widths) + gaps <= width:
+    for widest in range(max(most), max(most) // LINES, -1):
+        widths = [max(min(wide, widest), word) for wide, word in zip(most, least, strict=True)]
+        if sum(widths) <= room:
             return heads, widths
     return heads, []
+
+
+def longest(cells: Iterable[str]) -> int:
+    """Return the width of the widest of several cells."""
+    from rich.cells import cell_len
+
+    return max(map(cell_len, cells))
 
 
 def grid(laid: Laid) -> Iterator[str]:

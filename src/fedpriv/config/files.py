@@ -1,13 +1,13 @@
 """Which files a plan has, of its runs, its papers and its preset, and the marks that outdate them."""
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from fedpriv.config.plan import Plan, RunKey, arrays_id, partition_id
 from fedpriv.data import arrays_path, image_datasets
 from fedpriv.paper.claims import Claim
 from fedpriv.paper.figures import FigureSpec
-from fedpriv.paper.tables import Rendered, TableSpec, accuracy_tables
+from fedpriv.paper.tables import AccuracyTable, Rendered, TableSpec, accuracy_tables
 
 TRAINED = ("trace.parquet", "distances.npz", "summary.json")  # no weights: nothing is made from them
 COLLECTED = ("trace.parquet", "ledger.parquet", "summary.json")
@@ -81,7 +81,7 @@ def forms(table: TableSpec) -> tuple[str, ...]:
 
 
 def tables(plan: Plan, paper: str) -> list[str]:
-    """Return the files of the tables of `paper`, and of its claims unless only some of it is shown."""
+    """Return the files of the tables of `paper`, and of its claims unless only parts of it are shown."""
     root = f"results/{plan.preset.preset}/{paper}"
     there = plan.papers[paper].tables
     written = [f"{root}/tables/{name}.{suffix}" for name in there for suffix in (*forms(there[name]), "json")]
@@ -98,7 +98,7 @@ def figures(plan: Plan, paper: str) -> list[str]:
 
 
 def judged_claims(plan: Plan, paper: str) -> tuple[Claim, ...]:
-    """Return the claims of `paper` that are judged: none where only some of it is shown."""
+    """Return the claims of `paper` that are judged: none where only parts of it are shown."""
     return () if plan.preset.show else plan.papers[paper].claims
 
 
@@ -122,16 +122,21 @@ def report_files(plan: Plan) -> list[str]:
 
 def audited_runs(plan: Plan, paper: str, elements: Iterable[Rendered | Claim] | None = None) -> list[RunKey]:
     """Return the runs of `paper` whose findings something reads among `elements`, by default of all."""
-    tables, read = plan.papers[paper].tables, set[str]()
+    tables = plan.papers[paper].tables
     if elements is None:
         elements = (*tables.values(), *figure_names(plan, paper).values(), *judged_claims(plan, paper))
-    for element in elements:
-        if isinstance(element, Claim) and "lower_bound" in element.check:
-            cases = element.judged(accuracy_tables(tables))
-            read.update(cell.run for case in cases for cell in (*case.left.values(), *case.right.values()))
-        elif isinstance(element, Rendered) and (element.kind == "audits" or "lower_bound" in element.caption):
-            read.update(element.runs())
+    read = {run for element in elements for run in runs_attacked(element, accuracy_tables(tables))}
     return [key for key in plan.keys(paper) if key.run in read]
+
+
+def runs_attacked(element: Rendered | Claim, tables: Mapping[str, AccuracyTable]) -> Iterator[str]:
+    """Yield the runs whose lower bounds a table, a figure or a claim reads."""
+    if isinstance(element, Rendered):
+        if element.kind == "audits" or "lower_bound" in element.caption:
+            yield from element.runs()
+    elif "lower_bound" in element.check:
+        for case in element.judged(tables):
+            yield from (cell.run for cell in (*case.left.values(), *case.right.values()))
 
 
 def findings(plan: Plan, paper: str, elements: Iterable[Rendered | Claim] | None = None) -> list[str]:
@@ -147,13 +152,13 @@ def collected_files(plan: Plan, paper: str) -> list[str]:
 
 def targets(plan: Plan) -> list[str]:
     """Files that a preset ends in: all results, so that what is missing of them is made again."""
-    found = [file for paper in plan.papers for file in findings(plan, paper)]
+    audits = [file for paper in plan.papers for file in findings(plan, paper)]
     page = [] if plan.preset.show else [f"results/{plan.preset.preset}/report.html"]
-    return report_files(plan) + found + page
+    return report_files(plan) + audits + page
 
 
 def torn_runs(plan: Plan, taken: Container[RunKey], root: Path) -> list[str]:
-    """Return the files of the runs of which `root` has some.
+    """Return the files of the runs of which `root` has any.
 
     What is missing of such a run is made again; a run that is wholly gone is trained when something needs it.
     """

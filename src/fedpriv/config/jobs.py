@@ -170,7 +170,7 @@ def run_batches(plan: Plan, sizes: Sizes) -> dict[tuple[str, str], int]:
         for (_, length, _), names in alike.items():
             most = min(plan.preset.speed.runs_per_job, list(LENGTHS.values())[length])
             count = math.ceil(len(names) / most)
-            batches |= {(paper, name): before + place % count for place, name in enumerate(names)}
+            batches |= {(paper, name): before + index % count for index, name in enumerate(names)}
             before += count
     return batches
 
@@ -185,7 +185,7 @@ def training_jobs(plan: Plan, rows: Iterable[RunRow]) -> list[Job]:
 
 
 def training_job(plan: Plan, rows: Sequence[RunRow]) -> Job:
-    """Return the job that trains the runs of some rows: its minutes are those of all, its memory of one."""
+    """Return the job that trains the runs of these rows: its minutes are those of all, its memory of one."""
     runs = tuple(plan.key(row.paper, row.run, row.seed) for row in rows)
     marks, minutes = identity_marks(plan, runs), sum(row.minutes for row in rows)
     return Job(
@@ -209,7 +209,7 @@ def training_job(plan: Plan, rows: Sequence[RunRow]) -> Job:
 
 
 def partition_jobs(plan: Plan, jobs: Iterable[Job]) -> list[Dealing]:
-    """Return the jobs that deal the partitions of some trainings: those of a seed and arrays in one."""
+    """Return the jobs that deal the partitions of these trainings: those of a seed and arrays in one."""
     together: dict[tuple[int, str], dict[str, None]] = defaultdict(dict)
     for key in (key for job in jobs for key in job.runs):
         together[key.seed, arrays_id(key.config)][partition_id(key.config)] = None

@@ -28,7 +28,7 @@ from fedpriv.paper.tables import accuracy_tables
 from fedpriv.store.summary import TRACE, glance_at, stored_path
 
 # Keys of a paper that no preset has.
-OF_PAPERS = {*Paper.model_fields} - {"notes"}
+PAPER_KEYS = {*Paper.model_fields} - {"notes"}
 
 
 def arrays_id(run: Run) -> str:
@@ -273,7 +273,7 @@ def plan_runs(
     """Return the runs of a paper that `preset` keeps, patched and with its substitutes, below the `settings`.
 
     What is wrong with a key is BadInput that names it; of several runs of which the same is wrong the first
-    is named, and how many more there are. All that is wrong is told together.
+    is named, and how many more there are. The error has all that is wrong.
     """
     planned: dict[str, Planned] = {}
     wrong: dict[str, list[str]] = {}  # a mistake -> the runs that have it
@@ -350,7 +350,7 @@ def make_plan(
         if not folder.is_dir():
             raise BadInput(f"{where}: paper_folders: found no folder {folder}, allowed: folders of papers")
 
-    # 2. The papers; every glob of the preset means a run of one. Where some of it is shown, nothing else.
+    # 2. The papers; every glob of the preset means a run of one. Where only parts are shown, nothing else.
     read = read_papers(preset, folders, where)
     if preset.show:
         read = shown_alone(preset, read)
@@ -370,8 +370,8 @@ def read_papers(preset: Preset, folders: Sequence[Path], where: str) -> dict[str
     for name in preset.papers:
         if beside := name not in there and PAPERS.beside(name):
             raise BadInput(f"{where}: papers: {beside}")
-    places = f"{', '.join(map(str, folders))} and installed packages"
-    require_known(f"{where}: papers, in {places}", preset.papers, there)
+    homes_read = f"{', '.join(map(str, folders))} and installed packages"
+    require_known(f"{where}: papers, in {homes_read}", preset.papers, there)
     read = {name: load_paper(name, there[name]) for name in preset.papers}
     check_globs(read, preset.only, f"{where}: only")
     check_globs(read, preset.patches, f"{where}: patches")
@@ -388,7 +388,7 @@ def shown_alone(preset: Preset, papers: Mapping[str, Paper]) -> dict[str, Paper]
 
 def refuse_paper(config: Mapping[str, Any], where: str) -> None:
     """Raise BadInput for what is a paper, or a file of one, and no preset."""
-    if keys := [key for key in config if "preset" not in config and key in OF_PAPERS]:
+    if keys := [key for key in config if "preset" not in config and key in PAPER_KEYS]:
         found = f"a paper, or a file of one, by its keys {', '.join(keys)}"
         allowed = "a preset, whose `papers` names folders of config/papers; put it into one"
         raise BadInput(f"{where}: found {found}, allowed: {allowed}")
@@ -403,7 +403,7 @@ def run_alone(preset: Preset, papers: Mapping[str, Paper], paper: str, run: str)
 
 
 def check_free(paper: Paper, planned: Mapping[str, Planned], where: str) -> None:
-    """Raise BadInput for a row of a table whose ε is said to be 0 and whose run learns from private data."""
+    """Raise BadInput for a row of a table that is free, ε 0, and whose run learns from private data."""
     for name, table in accuracy_tables(paper.tables).items():
         for row in (row for row in table.rows if row.free):
             for run in dict.fromkeys(table.cell(row, column).run for column in table.columns):

@@ -56,10 +56,10 @@ ALL = "all"
 
 
 def count_clients(config: Any) -> Any:
-    """Config of a run with a number in place of `clients: all`: as many as there are owners.
+    """Config of a run with a number instead of `clients: all`: as many as there are owners.
 
     Counted are owners of the training examples, those with `min_examples` or more. Where nobody can count
-    them, or `validation` sets some aside, all is a choice_error.
+    them, or `validation` sets examples aside, all is a choice_error.
     """
     law = config.get("partition") if isinstance(config, Mapping) else None
     if not isinstance(law, Mapping) or law.get("clients") != ALL:
@@ -81,7 +81,7 @@ def count_owners(dataset: Any, least: Any, validation: Any) -> int:
         owner = owners(Path(dataset.npz))
         sizes = np.unique(owner, return_counts=True)[1]
         return int((sizes >= least).sum()) if isinstance(least, int) else len(sizes)
-    known = DATASETS.get(dataset) if isinstance(dataset, str) else None
+    known = DATASETS.get(str(dataset))
     writers = int(known.writers) if known else 0
     if writers and least == 1:
         return writers
@@ -91,7 +91,7 @@ def count_owners(dataset: Any, least: Any, validation: Any) -> int:
 
 
 def find_noise(config: Any) -> Any:
-    """Config of a run with a number in place of a budget for the noise multiplier."""
+    """Config of a run with a number instead of a budget for the noise multiplier."""
     scheme = config.get("scheme") if isinstance(config, Mapping) else None
     budget = scheme.get("noise_multiplier") if isinstance(scheme, Mapping) else None
     if not (isinstance(scheme, Mapping) and isinstance(budget, Mapping)):
@@ -103,11 +103,11 @@ def find_noise(config: Any) -> Any:
     try:
         run = Run.model_validate(with_multiplier(1.0))
     except ValidationError:
-        return with_multiplier(1.0)  # what else is wrong is said by its own name
+        return with_multiplier(1.0)  # what else is wrong has an error of its own
     return with_multiplier(multiplier(run, budget))
 
 
-DIGITS = 4  # of a multiplier that is found: it is rounded up, so that its ε is still within the budget
+DIGITS = 4  # of the least multiplier: it is rounded up, so that its ε is still within the budget
 
 
 def multiplier(run: Any, written: Mapping[str, Any]) -> float:
@@ -299,7 +299,7 @@ class Run(Frozen):
     @model_validator(mode="before")
     @classmethod
     def _filled_in(cls, config: Any) -> Any:
-        """Put the number of clients in place of `all`, and a multiplier in place of a budget for noise."""
+        """Put in the number of clients for `all`, and a multiplier for a budget for noise."""
         try:
             return find_noise(count_clients(config))
         except BadInput as error:

@@ -60,7 +60,7 @@ def competition(name: str, competition: str) -> Path:
 
 
 def cause(error: BaseException) -> str:
-    """Return the kind of an error, and the system's words on its cause if there are some."""
+    """Return the kind of an error, and the system's words on its cause if there are any."""
     root = error
     while root.__context__:
         root = root.__context__
@@ -188,7 +188,7 @@ def download(url: str, path: Path, title: str, attempts: int, backoff: float) ->
     for attempt in range(attempts):
         time.sleep(backoff * 2 ** (attempt - 1) if attempt else 0)
         try:
-            # Compressed under way, a file would have another length than the server says.
+            # Compressed as it is sent, a file would have another length than the server says.
             headers = {"Accept-Encoding": "identity"}
             with (
                 requests.get(url, headers=headers, stream=True, timeout=SECONDS) as answer,

@@ -29,7 +29,7 @@ def writing(path: Path) -> Generator[Path]:
 
     At every moment `path` holds what it held before, or all that was written. Its mode is that of any new
     file, whatever its writer makes of it. What the disk refuses is an OSError that names `path`. The
-    temporary path is absolute: some writers have a meaning of their own for `~` and `s3:`.
+    temporary path is absolute: writers may have a meaning of their own for `~` and `s3:`.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     # The suffix is kept: writers choose their format by it. Two processes never share the rest, whatever

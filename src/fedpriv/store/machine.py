@@ -146,7 +146,7 @@ def keep_buffers() -> bool:
     """Tell malloc to keep buffers of up to 64 MiB; return whether it could be done (glibc only).
 
     Larger ones are mapped anew, on Linux in pages of 2 MiB where it has them: clearing a gigabyte in pages of
-    4 KiB takes half a second. torch asks for them if told to before its first tensor; later nothing changes.
+    4 KiB takes half a second. torch asks for them if that is set before its first tensor, and not later.
     """
     os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")
     if platform.libc_ver()[0] != "glibc":

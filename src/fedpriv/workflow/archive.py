@@ -19,7 +19,7 @@ from fedpriv.store.files import remove_torn, writing
 from fedpriv.store.rundir import RunDir, Stored, same_run
 from fedpriv.store.summary import RUNS, is_uncommitted, stored_files, stored_path
 
-OF_FILES = ("seal", "seals", "stored")  # keys of a summary
+FILE_KEYS = ("seal", "seals", "stored")  # keys of a summary
 
 
 class Added(NamedTuple):
@@ -105,7 +105,7 @@ def finished_run(directory: Path) -> Stored:
 
 def stored_form(run: RunDir) -> Stored:
     """Return the content of a run as it is stored: of its files themselves it says nothing."""
-    facts = {key: value for key, value in run.summary.items() if key not in OF_FILES}
+    facts = {key: value for key, value in run.summary.items() if key not in FILE_KEYS}
     return Stored(facts, run.trace(), run.distances())
 
 

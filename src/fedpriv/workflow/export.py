@@ -30,11 +30,14 @@ def export(folder: Path, names: Sequence[str], kit: Kit, configs: Path, version:
     are accounted: seconds a run.
     """
     preset, paper = folder.resolve().parts[-2:]
-    drawn = [name for name in names if not table_of(folder, name)]
+    drawn = [name for name in names if not (folder / "tables" / f"{name}.json").exists()]
     tables = [folder / "tables" / f"{name}.tex" for name in names if name not in drawn]
     require_latex(folder, tables)
-    plan = plan_of(configs / f"{preset}.yaml", [f"{paper}/{name}" for name in drawn or names])
-    files = [file for path in tables for file in write_table(kit, paper, path)]
+    config, shown = configs / f"{preset}.yaml", [f"{paper}/{name}" for name in drawn or names]
+    plan = make_plan(read_yaml(config) | {"show": shown}, configs / "papers", str(config))
+    files: list[Path] = []
+    for path in tables:
+        files += write_table(kit, paper, path)
     if drawn:
         with collected(folder, plan, paper) as runs:
             results, declared = load_results(runs), figure_names(plan, paper)
@@ -50,24 +53,14 @@ def require_latex(folder: Path, tables: Sequence[Path]) -> None:
         raise BadInput(f"{without[0]}: found no table as LaTeX, allowed: {fine}")
 
 
-def table_of(folder: Path, name: str) -> bool:
-    """Return True for the name of a table of RESULTS/PAPER, False for that of a figure."""
-    return (folder / "tables" / f"{name}.json").exists()
-
-
-def plan_of(config: Path, shown: Sequence[str]) -> Plan:
-    """Return the plan of some tables and figures of a preset, as PAPER/NAME."""
-    return make_plan(read_yaml(config) | {"show": list(shown)}, config.parent / "papers", str(config))
-
-
 @contextmanager
 def collected(folder: Path, plan: Plan, paper: str) -> Generator[Path]:
     """Yield the folder of the collected runs of a plan: where they are, or made of the stored ones."""
     if (folder / "runs.parquet").exists():
         yield folder
         return
-    with TemporaryDirectory() as place:
-        out = Path(place)
+    with TemporaryDirectory() as temporary:
+        out = Path(temporary)
         stored = take_paper(plan, paper, folder.parents[1], out)
         if not stored.runs:
             raise BadInput(f"{folder}: found no run of {', '.join(plan.preset.show)}, allowed: finished runs")

@@ -2,7 +2,7 @@
 
 import os
 import shutil
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
 from pathlib import Path
@@ -39,6 +39,12 @@ class RenderedPaper(NamedTuple):
     files: list[str]  # that were rendered
     differ: list[str]  # of which the reference has other bytes, or only one of both has any
 
+    def lines(self, paper: str, reference: Path) -> Iterator[str]:
+        """Yield what is printed of it: a line in all, and one for each file that differs."""
+        counts = f"{self.stored} of {self.planned} runs stored, {len(self.files)} files"
+        yield f"{paper}: {f'{counts}, {len(self.differ)} differ' if self.stored else 'no stored runs'}"
+        yield from (f"{reference / paper / file}: differs" for file in self.differ)
+
 
 class PresetPaper(NamedTuple):
     """A paper of a preset, and the directories of its stored runs: by their files in the reference."""
@@ -53,10 +59,10 @@ def rerender(reference: Path, configs: Path, out: Path, only: Sequence[str] = ()
 
     These are the steps of the workflow after training. Of those that are `only` asked for, as preset/paper,
     none other and no report. Needs neither torch nor data nor a network. What a paper's table says "not run"
-    of is not stored. Runs of another identity than the plan's are left out. What `out` may be, `check_place`
+    of is not stored. Runs of another identity than the plan's are left out. What `out` may be, `check_out`
     says.
     """
-    check_place(out, reference)
+    check_out(out, reference)
     chosen = chosen_papers(reference, configs, only)
     papers = render_papers(chosen, reference, out)
     if not only:
@@ -77,9 +83,7 @@ def reference_presets(reference: Path) -> list[str]:
 def chosen_papers(reference: Path, configs: Path, only: Sequence[str]) -> list[tuple[Plan, str]]:
     """Return the papers of the presets in `reference`, or `only` those; BadInput for an unknown one."""
     presets = reference_presets(reference)
-    asked = {name.partition("/")[0] for name in only} or set(presets)
-    for preset in asked:
-        match_name("preset", preset, presets)
+    asked = {match_name("preset", name.partition("/")[0], presets) for name in only} or set(presets)
     plans = [load_preset(configs / f"{name}.yaml") for name in count_each("reading", sorted(asked), "preset")]
     papers = {f"{plan.preset.preset}/{paper}": (plan, paper) for plan in plans for paper in plan.papers}
     names = {match_name("result", name, papers) for name in only} or set(papers)
@@ -124,14 +128,13 @@ def share_work(
     return [future.result() for future in futures]
 
 
-def check_place(out: Path, reference: Path) -> None:
+def check_out(out: Path, reference: Path) -> None:
     """Raise BadInput unless `out` holds nothing, and is neither of the reference nor of finished results.
 
-    Runs take the place of what has their names there, and what is rendered is compared with the reference.
+    Runs replace what has their names there, and what is rendered is compared with the reference.
     """
-    place = out.resolve()
     for there in (reference, Path("results")):
-        if place.is_relative_to(there.resolve()):
+        if out.resolve().is_relative_to(there.resolve()):
             raise BadInput(f"--out {out} is in {there}. Take a folder outside of it.")
     if out.exists() and not (out.is_dir() and not any(out.iterdir())):
         what = "a folder that is not empty" if out.is_dir() else "a file"
@@ -172,7 +175,7 @@ def account_together(seeds: Sequence[Sequence[Path]], deltas: Deltas) -> None:
 def render(names: Iterable[str], paper: PresetPaper, out: Path) -> None:
     """Do steps of a paper."""
     for name in names:
-        steps.OF_PAPER[name](paper.plan, paper.name, results=out)
+        steps.PAPER_STEPS[name](paper.plan, paper.name, results=out)
 
 
 def compare_paper(paper: PresetPaper, reference: Path, out: Path) -> RenderedPaper:
@@ -180,10 +183,10 @@ def compare_paper(paper: PresetPaper, reference: Path, out: Path) -> RenderedPap
     preset, planned = paper.plan.preset, len(paper.plan.runs[paper.name]) * len(paper.plan.seeds)
     if not paper.runs:
         return RenderedPaper(0, planned, [], [])
-    root, place = f"results/{preset.preset}/{paper.name}", Path(preset.preset, paper.name)
+    root, folder = f"results/{preset.preset}/{paper.name}", Path(preset.preset, paper.name)
     written = (*tables(paper.plan, paper.name), *figures(paper.plan, paper.name))
     files = [str(Path(file).relative_to(root)) for file in written if not file.endswith(NOT_STORED)]
-    differ = differing_files(reference / place, out / place, files)
+    differ = differing_files(reference / folder, out / folder, files)
     return RenderedPaper(len(paper.runs), planned, sorted(files), differ)
 
 

@@ -8,7 +8,7 @@ earlier call made of them is not taken for finished.
 
 import json
 import shlex
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -113,7 +113,7 @@ def read_plan(plan: Plan, root: Path) -> Rows:
         {f"{job.paper}/{job.runs[0].word}": job for job in alone},
         together,
         partition_jobs(plan, together),
-        [row for paper in plan.papers if (row := taken_row(plan, paper, stored)).outputs],
+        list(taken_rows(plan, stored)),
         step_rows(plan, stored, separate),
         [*targets(plan), *torn_runs(plan, stored, root), *([] if separate else settings_files(plan))],
     )
@@ -133,16 +133,17 @@ def arrays_row(plan: Plan, name: str) -> Arrays:
     )
 
 
-def taken_row(plan: Plan, paper: str, stored: Mapping[RunKey, Path]) -> Step:
-    """Return the row of the stored runs of a paper: they are accounted where they are."""
-    runs = [key for key in plan.keys(paper) if key in stored]
-    return Step(
-        paper,
-        [paper, *(key.word for key in runs)],
-        [str(stored[key]) for key in runs],
-        files(plan, runs, *TAKEN),
-        [identity_marks(plan, runs), delta_marks(runs)],
-    )
+def taken_rows(plan: Plan, stored: Mapping[RunKey, Path]) -> Iterator[Step]:
+    """Yield the row of each paper that has stored runs: they are accounted where they are."""
+    for paper in plan.papers:
+        if runs := [key for key in plan.keys(paper) if key in stored]:
+            yield Step(
+                paper,
+                [paper, *(key.word for key in runs)],
+                [str(stored[key]) for key in runs],
+                files(plan, runs, *TAKEN),
+                [identity_marks(plan, runs), delta_marks(runs)],
+            )
 
 
 def step_rows(plan: Plan, stored: Mapping[RunKey, Path], separate: bool) -> dict[tuple[str, str], Step]:
@@ -193,9 +194,9 @@ def settings_files(plan: Plan) -> list[str]:
 def command(config: Mapping[str, Any], files: Sequence[str | Path], root: Path) -> Callable[..., str]:
     """Return the function from words to the command of a rule: a step of the preset in the last of `files`.
 
-    What the config says else, as `--config` does, is said again, and the `root` where it is not the current
-    folder. What a step begins is on stdout, and all else in the log of its rule. The step takes the place of
-    its shell, which would die of a signal first.
+    What the config says else, as `--config` does, is set again, and the `root` where it is not the current
+    folder. What a step begins is on stdout, and all else in the log of its rule. The step replaces its shell,
+    which would die of a signal first.
     """
     own = read_yaml(Path(files[-1]))
     others = {key: value for key, value in config.items() if own.get(key) != value}

@@ -55,7 +55,7 @@ def find(plan: Plan, dataset: str, *, root: Path = HERE) -> None:
 
 
 def look(plan: Plan, dataset: str, threads: str, *, root: Path = HERE) -> None:
-    """Look at every photograph that was found, on so many threads, and list them."""
+    """Look at every photograph of `find`, on so many threads, and list them."""
     require_known("dataset", [dataset], data.photograph_datasets())
     mirrors = data.source.mirrors(plan.preset.mirrors)
     data.list_photographs(dataset, root / RESOURCES, int(threads), mirrors)
@@ -131,7 +131,7 @@ def take(plan: Plan, paper: str, *runs: str, root: Path = HERE) -> None:
 
 
 def audit(plan: Plan, paper: str, *, results: Path = RESULTS) -> None:
-    """Attack the runs of a paper in `results`, where something that is shown reads what is found.
+    """Attack the runs of a paper in `results`, where something that is shown reads the findings.
 
     Another run or δ than the plan's is BadInput.
     """
@@ -153,8 +153,9 @@ def collect(plan: Plan, paper: str, *, results: Path = RESULTS) -> None:
 
 
 def planned_runs(plan: Plan, runs: Iterable[RunKey], results: Path) -> list[Path]:
-    """Return the directories of the finished ones of some runs; BadInput where one is not the plan's."""
-    finished = finished_runs(plan, runs, results)
+    """Return the directories of those runs that are finished; BadInput where one is not the plan's."""
+    planned = {below(results, key.directory(plan.preset.preset)): key for key in runs}
+    finished = {directory: key for directory, key in planned.items() if (directory / SUMMARY).exists()}
     for directory, key in finished.items():
         check_plan(directory, key, plan.planned[key.paper][key.run].substitute_for)
     return sorted(finished)
@@ -235,18 +236,8 @@ def outcome(plan: Plan, *, results: Path = RESULTS) -> None:
 
     BadInput where a file of it is missing, or was made of other runs, or settings, than all of the plan's.
     """
-    from fedpriv.store.parquet import length
-
-    remedy = "let its workflow end first"
     files = [below(results, file) for file in targets(plan)]
-    if missing := [str(file) for file in files if not file.is_file()]:
-        more = f" (and {len(missing) - 1} more)" if missing[1:] else ""
-        raise BadInput(f"{missing[0]}: found no such file{more}, allowed: what the preset makes; {remedy}")
-    for paper in plan.papers:
-        check_made(plan, paper, results)
-        path, wanted = below(results, collected_files(plan, paper)[0]), len(plan.keys(paper))
-        if (runs := length(path)) != wanted:
-            raise BadInput(f"{path}: found {runs} runs, allowed: {wanted}, all of the plan; {remedy}")
+    check_ended(plan, files, results)
     if plan.preset.show:
         shown = [file for file in files if file.suffix not in (".parquet", ".json")]
         say("Built:", *(f"    {file}" for file in shown))
@@ -258,7 +249,7 @@ def outcome(plan: Plan, *, results: Path = RESULTS) -> None:
     if plan_mark(report) != plan_digest(plan, "report"):
         raise BadInput(
             f"{report}: found the report of another config or another version, allowed: that of the plan; "
-            f"{remedy}"
+            f"{END_FIRST}"
         )
     say(
         accuracies_text(plan.papers, report.parent),
@@ -267,9 +258,26 @@ def outcome(plan: Plan, *, results: Path = RESULTS) -> None:
     )
 
 
-OF_PAPER = {step.__name__: step for step in (audit, collect, tables, figures)}
+END_FIRST = "let its workflow end first"
+
+
+def check_ended(plan: Plan, files: Sequence[Path], results: Path) -> None:
+    """Raise BadInput where a file is missing, or not all runs of the plan were collected."""
+    from fedpriv.store.parquet import length
+
+    if missing := [str(file) for file in files if not file.is_file()]:
+        more = f" (and {len(missing) - 1} more)" if missing[1:] else ""
+        raise BadInput(f"{missing[0]}: found no such file{more}, allowed: what the preset makes; {END_FIRST}")
+    for paper in plan.papers:
+        check_made(plan, paper, results)
+        path, wanted = below(results, collected_files(plan, paper)[0]), len(plan.keys(paper))
+        if (runs := length(path)) != wanted:
+            raise BadInput(f"{path}: found {runs} runs, allowed: {wanted}, all of the plan; {END_FIRST}")
+
+
+PAPER_STEPS = {step.__name__: step for step in (audit, collect, tables, figures)}
 OTHERS = (fetch, find, look, prepare, partition, train, account, take, report, outcome)
-STEPS: Mapping[str, Callable[..., None]] = OF_PAPER | {step.__name__: step for step in OTHERS}
+STEPS: Mapping[str, Callable[..., None]] = PAPER_STEPS | {step.__name__: step for step in OTHERS}
 
 
 def do_step(
@@ -283,9 +291,9 @@ def do_step(
         call.bind(None, *words)
     except TypeError as error:
         raise BadInput(f"step {step}: {error}, allowed: {' '.join(names).upper()}") from None
-    places = {"root": root, "results": root / RESULTS}
-    where = {name: place for name, place in places.items() if name in call.parameters}
-    STEPS[step](make_plan(merge(read_yaml(config), settings), PAPERS, str(config)), *words, **where)
+    folders = {"root": root, "results": root / RESULTS}
+    taken = {name: folder for name, folder in folders.items() if name in call.parameters}
+    STEPS[step](make_plan(merge(read_yaml(config), settings), PAPERS, str(config)), *words, **taken)
 
 
 def paper_folder(plan: Plan, paper: str, results: Path) -> Path:
@@ -295,14 +303,8 @@ def paper_folder(plan: Plan, paper: str, results: Path) -> Path:
 
 
 def below(results: Path, file: str) -> Path:
-    """Return the place of a file of the workflow where these are its results."""
+    """Return the path of a file of the workflow where these are its results."""
     return results / Path(file).relative_to(RESULTS)
-
-
-def finished_runs(plan: Plan, runs: Iterable[RunKey], results: Path) -> dict[Path, RunKey]:
-    """Return the finished ones of some runs, by their directories in `results`."""
-    planned = {below(results, key.directory(plan.preset.preset)): key for key in runs}
-    return {directory: key for directory, key in planned.items() if (directory / SUMMARY).exists()}
 
 
 def keys(plan: Plan, paper: str, runs: Sequence[str]) -> list[RunKey]:
@@ -332,8 +334,9 @@ def each_run(
             if is_full(error):  # nor is there room for the others
                 raise
             failed[what] = error
-    if failed and all(isinstance(error, BadInput) for error in failed.values()):
+    if not failed:
+        return
+    if all(isinstance(error, BadInput) for error in failed.values()):
         lines = ((what, line) for what, error in failed.items() for line in str(error).splitlines())
         raise BadInput(*(f"{doing}: failed: {what}: {line}" for what, line in lines))
-    if failed:
-        raise ExceptionGroup(f"{doing}: failed: {'; '.join(failed)}", list(failed.values()))
+    raise ExceptionGroup(f"{doing}: failed: {'; '.join(failed)}", list(failed.values()))

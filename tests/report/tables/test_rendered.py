@@ -28,20 +28,6 @@ def test_a_table_of_accuracies_becomes_five_files(results, declared, tmp_path):
         assert means[one["row"], one["column"]] == pytest.approx(one["value"])
 
 
-def test_the_latex_has_booktabs_rules_and_only_ascii(results, declared, tmp_path):
-    stem = tmp_path / "paper/tables/table1"
-    stem.parent.mkdir(parents=True)
-    write_table(results, declared, stem)
-    text = stem.with_suffix(".tex").read_text()
-    assert text.isascii()
-    assert all(
-        rule in text for rule in (r"\toprule", r"\midrule", r"\bottomrule", r"\label{tab:paper-table1}")
-    )
-    assert text.count("{") == text.count("}")
-    assert r"\enspace{}$\varepsilon$ & " in text and "10$^{-3}$" in text
-    assert "resizebox" not in text and "multirow" not in text
-
-
 def test_every_table_of_accuracies_of_the_reference_fits_into_100_columns():
     printed = [path.with_suffix(".md") for path in Path("results/reference").glob("*/*/tables/*.tex")]
     lines = [line for path in printed for line in path.read_text(encoding="utf-8").splitlines()]

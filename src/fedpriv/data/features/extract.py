@@ -73,7 +73,7 @@ def choose_photographs(
 ) -> tuple[list[Photograph], list[Photograph]]:
     """Return the training and the test images that take part, in the order of train.csv.
 
-    BadInput if some cannot be used, or if too few are left.
+    BadInput if any cannot be used, or if too few are left.
     """
     photographs.refuse(seen, path)
     images: Iterable[Photograph] = seen.images
