@@ -90,6 +90,8 @@ WORDS: dict[str, Collection[str]] = {
 FLAGS = ("clip_private", "per_example_clip", "topped_up", "noise_in_sum", "noise_clipped", "repeated_rows")
 # The same in all rounds: nobody composes randomised response of several kinds.
 CONSTANT = ("gamma", "noisy_bits")
+# What a trace says in columns that it lacks, where they follow from no other.
+PLAIN = MISSING | {"clip_private": False, "releases": 1, "repeated_rows": False, "violation": ""}
 READ = ("round", "mechanism", "violation", *WORDS, *FLAGS, *NUMBERS)
 # What Opacus, Flower, TensorFlow Privacy and their accountants call these columns.
 ELSEWHERE = {
@@ -397,22 +399,16 @@ def array(column: pd.Series[Any]) -> np.ndarray:
 def complete(trace: Columns) -> Columns:
     """Return the columns with those that follow from them, or are as in the simplest mechanism."""
     rounds = len(next(iter(trace.values()), ()))
-
-    def default(**values: Any) -> None:
-        for name, value in values.items():
-            trace.setdefault(name, full_column(value, rounds))
-
     sum_known = "noise_in_sum" in trace
     _mechanism(trace, rounds)
     _least(trace)
-    default(**MISSING)
     own = own_columns(str(trace["mechanism"][0]) if rounds else "")
-    default(**{name: column.default for name, column in own.items()})
+    for name, value in {**PLAIN, **{name: column.default for name, column in own.items()}}.items():
+        trace.setdefault(name, full_column(value, rounds))
     if not sum_known and "unit" in trace:
         trace["noise_in_sum"] = (trace["upload_noise_std"] > 0) | (trace["unit"] == "both")
     if "round" not in trace or np.array_equal(numbers(trace, "round", "1, 2, 3, ..."), np.arange(rounds)):
         trace["round"] = np.arange(1, rounds + 1)
-    default(clip_private=False, releases=1, repeated_rows=False, violation="")
     empty = pd.isna(trace["violation"])  # as a CSV file has it
     trace["violation"] = np.where(empty, "", trace["violation"].astype(object))
     _noise(trace)

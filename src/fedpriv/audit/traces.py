@@ -9,7 +9,7 @@ pair costs holds for all.
 import math
 from collections.abc import Collection, Iterator, Sequence
 from functools import cache, partial
-from itertools import chain
+from itertools import chain, compress
 
 import numpy as np
 import pandas as pd
@@ -33,15 +33,21 @@ def pair_epsilon(name: str, releases: Sequence[Release], times: Sequence[int], d
 
     Of Poisson, full and fixed cohorts: of the last, sums of m of n, only where somebody is `replaced`.
     """
-    run = [
-        (planned_release(release.share, release.noise_multiplier), count)
-        for release, count in zip(releases, times, strict=True)
-        if count
-    ]
+    run = [*compress(zip(releases, times, strict=True), times)]  # without those of which there is none
     if any(release.noise_multiplier == 0 for release, _ in run):
         return math.inf
-    drawn = [(release, count) for release, count in run if release.sampling_rate < 1]
-    together = distance_when_whole(name, run)
+    together = math.hypot(
+        *(
+            APART[name] * math.sqrt(count) / release.noise_multiplier
+            for release, count in run
+            if release.share == 1
+        )
+    )
+    drawn = [
+        (planned_release(release.share, release.noise_multiplier), count)
+        for release, count in run
+        if release.share < 1
+    ]
     if not drawn:
         return clients.gaussian_bound(together, delta)
     whole = [(planned_release(1.0, 1 / together * APART[name]), 1)] if together else []
@@ -50,17 +56,6 @@ def pair_epsilon(name: str, releases: Sequence[Release], times: Sequence[int], d
         clients.finest_width(release.sampling_rate, 1 / release.noise_multiplier) for release in releases
     ]
     return clients.refine_bound(releases, counts, delta, min(steps), BOUNDS[name])
-
-
-def distance_when_whole(name: str, run: Sequence[tuple[Release, int]]) -> float:
-    """Return how far apart all releases are together that sample nobody, in stds of their noise."""
-    return math.hypot(
-        *(
-            APART[name] * math.sqrt(count) / release.noise_multiplier
-            for release, count in run
-            if release.sampling_rate == 1
-        )
-    )
 
 
 def replacement_bound(releases: Sequence[Release], times: Sequence[int], width: float, delta: float) -> float:

@@ -57,61 +57,57 @@ def audit(
     """
     if bool(mechanism) == bool(directory):
         raise BadInput("What is attacked? Either RUN or --mechanism.")
-    plan = {"--sample-rate": q, "--noise-multiplier": noise_multiplier, "--rounds": rounds}
+    plan: dict[str, Any] = {
+        "--sample-rate": q,
+        "--noise-multiplier": noise_multiplier,
+        "--rounds": rounds,
+        "--delta": delta,
+    }
+    started = time.perf_counter()
     if directory:
-        options = [name for name, value in plan.items() if value is not None] + ["--set"] * bool(settings)
-        audit_path(directory, options, delta, ignore or [], configs, as_json)
-    else:
-        plan = {**plan, "--delta": delta}
-        audit_mechanism(mechanism, plan, nested(settings or []), transcripts, seed, as_json)
-
-
-def audit_path(
-    path: Path, options: list[str], delta: float | None, ignore: list[str], configs: Path, as_json: bool
-) -> None:
-    """Attack a trace or a run; the `options` are those of a mechanism, which neither takes."""
-    started = time.perf_counter()
-    if is_trace(path):
-        take_only("audit TRACE.csv", options, ["--delta", "--ignore"])
-        at = deltas(path, delta, None)
-        from fedpriv.audit.traces import audit_trace
-
-        with rows_of(path) as trace:
-            findings, why = audit_trace(trace, at, ignore), ""
-    else:
-        take_only("audit RUN", options + ["--ignore"] * bool(ignore), ["--delta"])
-        findings, why = audit_finished(path, delta, configs)
-    print_findings(path, findings, why, time.perf_counter() - started, as_json)
-
-
-def audit_mechanism(
-    name: str,
-    plan: Mapping[str, Any],
-    settings: Mapping[str, Any],
-    transcripts: int,
-    seed: int,
-    as_json: bool,
-) -> None:
-    """Attack a scheme by itself in the rounds of a plan: its options by their names, all of them numbers."""
-    started = time.perf_counter()
-    if missing := [option for option, value in plan.items() if value is None]:
-        raise BadInput(f"{missing[0]} is missing: a number, of --mechanism {name}.")
+        findings, why = audit_path(directory, plan, settings, ignore, configs)
+        print_findings(directory, findings, why, time.perf_counter() - started, as_json)
+        return
+    if missing := [name for name, value in plan.items() if value is None]:
+        raise BadInput(f"{missing[0]} is missing: a number, of --mechanism {mechanism}.")
     from fedpriv.audit import dry
     from fedpriv.audit.clients import AlikeRounds
     from fedpriv.report.results import flatten
 
-    q, noise_multiplier, rounds, delta = plan.values()
-    alike = AlikeRounds(rate(q), noise_multiplier, rounds)
-    target = dry.mechanism_by_name(name, alike, delta, settings)
-    finding = dry.audit_mechanism(target, delta, transcripts, seed=seed)
+    alike = AlikeRounds(rate(plan["--sample-rate"]), plan["--noise-multiplier"], plan["--rounds"])
+    target = dry.mechanism_by_name(mechanism, alike, plan["--delta"], nested(settings or []))
+    finding = dry.audit_mechanism(target, plan["--delta"], transcripts, seed=seed)
     took = time.perf_counter() - started
     facts = finding.as_dict() | {"settings": target.settings, "seconds": took}
     settings_line = ", ".join(f"{key}={text}" for key, text in flatten(target.settings).items())
-    lines = [str(finding), f"{name} with {settings_line}", finding.threat, finding.scope]
+    lines = [str(finding), f"{mechanism} with {settings_line}", finding.threat, finding.scope]
     lines += [f"{took:.1f} seconds"]
     print_result(facts, lines, as_json)
     if finding.refuted:
         raise typer.Exit(1)
+
+
+def audit_path(
+    path: Path,
+    plan: Mapping[str, Any],
+    settings: list[str] | None,
+    ignore: list[str] | None,
+    configs: Path,
+) -> tuple[list[Finding], str]:
+    """Audit a trace or a run, which take neither the options of a `plan` but its δ, nor `settings`.
+
+    Return the findings, and why there is none.
+    """
+    options = [name for name, value in plan.items() if value is not None] + ["--set"] * bool(settings)
+    if is_trace(path):
+        take_only("audit TRACE.csv", options, ["--delta", "--ignore"])
+        at = deltas(path, plan["--delta"], None)
+        from fedpriv.audit.traces import audit_trace
+
+        with rows_of(path) as trace:
+            return audit_trace(trace, at, ignore or ()), ""
+    take_only("audit RUN", options + ["--ignore"] * bool(ignore), ["--delta"])
+    return audit_finished(path, plan["--delta"], configs)
 
 
 def audit_finished(path: Path, delta: float | None, configs: Path) -> tuple[list[Finding], str]:

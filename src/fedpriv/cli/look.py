@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
@@ -81,22 +82,15 @@ def list_table(
     """
     kinds = [kind] if kind else ["papers", *LONG] if paper else [*complete.KINDS]
     papers = [*declared(paper, reference, configs)] if PAPER_LINES.keys() & kinds else []
-    lists = {name: [*lines_of(name, papers, reference, resources)] for name in kinds}
+    lists: dict[str, Lines] = {}
+    for name in kinds:
+        if name in OTHER_LINES:
+            lists[name] = [*OTHER_LINES[name](resources)]
+        else:
+            lists[name] = [*chain.from_iterable(PAPER_LINES[name](spec, reference) for spec in papers)]
     tables = [Table(name, lists[name]) for name in kinds if kind or name not in LONG]
-    more = f"More: {', '.join(f'fedpriv list {name} [--paper PAPER]' for name in LONG)}"
-    note = {"": [more], "runs": [NOTE]}.get(kind, [])
+    note = {"": [MORE], "runs": [NOTE]}.get(kind, [])
     print_result(lists, [*tables, *note], as_json)
-
-
-def lines_of(
-    kind: str, papers: Iterable[Paper], reference: Path, resources: Path
-) -> Iterator[dict[str, Any]]:
-    """Yield the lines of one kind, those of papers paper by paper."""
-    if kind in OTHER_LINES:
-        yield from OTHER_LINES[kind](resources)
-    else:
-        for paper in papers:
-            yield from PAPER_LINES[kind](paper, reference)
 
 
 def declared(paper: str, reference: Path, configs: Path) -> Iterator[Paper]:
@@ -199,6 +193,7 @@ def scheme_lines(_: Path) -> Iterator[dict[str, Any]]:
 
 
 LONG = ("runs", "tables")
+MORE = f"More: {', '.join(f'fedpriv list {name} [--paper PAPER]' for name in LONG)}"
 COUNTED = ("accountant", "unit", "relation")
 USUAL = ("", "client", "add_remove")  # which the note below the runs says once
 NOTE = "ε is of a client added or removed, if the line names no other; †: not a guarantee; ‡: an estimate."

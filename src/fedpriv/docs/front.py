@@ -45,7 +45,7 @@ SOURCES = {
     "docs/artifact.md": "artifact.md",
 }
 QUOTE = re.compile(r"\{\{([^{}]+)\}\}")
-KEY = re.compile(r"[\w.]+=")  # of a column; a row may be called "γ = 0.1"
+KEY = re.compile(r"([\w.]+)=(.*)")  # of a column; a row may be called "γ = 0.1"
 # What a quote may say beside its cell -> the keys of the line of a table that is then read.
 WORDS = {
     "published": {"source": "published"},
@@ -106,9 +106,8 @@ def cell_quoted(table: pd.DataFrame, parts: Iterable[str]) -> dict[Hashable, Any
     for part in parts:
         if part in WORDS:
             keys |= WORDS[part]
-        elif KEY.match(part):
-            name, _, value = part.partition("=")
-            keys[name] = value
+        elif key := KEY.match(part):
+            keys[key[1]] = key[2]
         else:
             keys["column" if "row" in keys else "row"] = part
     keys = {name: value for name, value in keys.items() if name in table}
