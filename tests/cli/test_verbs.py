@@ -57,7 +57,7 @@ def test_a_run_is_trained_once_and_then_found(fedpriv, here):
         ),
         (
             {"scheme": {"denominator": "present"}},
-            ["not a guarantee: the size", "accounting sized, accountant pld"],
+            ["not a guarantee: the number", "accounting sized, accountant pld"],
         ),
         ({"scheme": "none"}, []),
     ],

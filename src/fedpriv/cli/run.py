@@ -58,9 +58,8 @@ def spent_texts(out: Path, statements: Sequence[PrivacyStatement] | None) -> tup
     """Return the sentences on what a run in `out` has spent, and how its last line ends with the least ε."""
     from fedpriv.account.ledgers import least_statements  # seconds, and a mistake is named before
 
-    if not statements:
-        return [] if statements is None else [NOTHING], ""
-    least = least_statements(statements)
+    if not (least := least_statements(statements or [])):
+        return [NOTHING] if statements == [] else [], ""
     more = f"Every accountant: fedpriv account {shlex.quote(str(out))}"
     return [*map(str, least), more], f" at ε = {' or '.join(map(short_statement, least))}"
 
