@@ -149,9 +149,7 @@ class Site(NamedTuple):
     mechanism: AttackedMechanism
     population: int
     dimension: int
-    sees_uploads: bool = (
-        False  # whether somebody sees each of them, and not only what the server makes of all
-    )
+    sees_uploads: bool = False  # somebody sees each of them, and not only what the server makes of all
 
     @property
     def rows_are_examples(self) -> bool:
