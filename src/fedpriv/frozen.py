@@ -110,9 +110,11 @@ class Frozen(BaseModel):
     @classmethod
     def _is_of_another_kind(cls, value: Mapping[str, Any]) -> bool:
         """Return True for a mapping whose discriminator has another value than the only one of this class."""
-        keys = [key for key in (*DISCRIMINATORS, "kind") if key in cls.model_fields]
-        defaults = {key: cls.model_fields[key].default for key in keys}
-        return any(isinstance(own, str) and value.get(key, own) != own for key, own in defaults.items())
+        for key in (*DISCRIMINATORS, "kind"):
+            own = cls.model_fields[key].default if key in cls.model_fields else None
+            if isinstance(own, str) and value.get(key, own) != own:
+                return True
+        return False
 
 
 def unknown_key(key: str, value: object, allowed: str) -> InitErrorDetails:

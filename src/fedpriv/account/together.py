@@ -7,8 +7,6 @@ nobody has sampled distances of both runs.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from itertools import chain
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -59,20 +57,21 @@ def _key(view: View) -> tuple[str, ...]:
 
 def _together(alike: Sequence[View]) -> View:
     """Return the view of all releases of several views, as of one round."""
-    each: Any = View._make(zip(*alike, strict=True))  # of every field the values of all views
     releases, counts = distinct_releases(
-        [*chain(*each.releases)], np.concatenate([done.sum(axis=0) for done in each.counts])
+        [release for view in alike for release in view.releases],
+        np.concatenate([view.counts.sum(axis=0) for view in alike]),
     )
+    laws = {view.law for view in alike}
     return alike[0]._replace(
-        law="poisson" if {*each.law} == {"poisson", "full"} else alike[0].law,
-        certified=tuple(name for name in alike[0].certified if all(name in own for own in each.certified)),
-        violation=_first(each.violation),
+        law="poisson" if laws == {"poisson", "full"} else alike[0].law,
+        certified=tuple(name for name in alike[0].certified if all(name in view.certified for view in alike)),
+        violation=_first(view.violation for view in alike),
         releases=releases,
         counts=counts.sum(axis=0, keepdims=True),
         samples=NOT_SAMPLED,
         facts={},
-        residual=sum(each.residual),
-        uncertified=_first(each.uncertified),
+        residual=sum(view.residual for view in alike),
+        uncertified=_first(view.uncertified for view in alike),
     )
 
 

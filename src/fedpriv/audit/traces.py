@@ -9,7 +9,6 @@ pair costs holds for all.
 import math
 from collections.abc import Collection, Iterator, Sequence
 from functools import cache, partial
-from itertools import chain, compress
 
 import numpy as np
 import pandas as pd
@@ -33,7 +32,7 @@ def pair_epsilon(name: str, releases: Sequence[Release], times: Sequence[int], d
 
     Of Poisson, full and fixed cohorts: of the last, sums of m of n, only where somebody is `replaced`.
     """
-    run = [*compress(zip(releases, times, strict=True), times)]  # without those of which there is none
+    run = [(release, count) for release, count in zip(releases, times, strict=True) if count]
     if any(release.noise_multiplier == 0 for release, _ in run):
         return math.inf
     together = math.hypot(
@@ -81,8 +80,9 @@ def audit_trace(trace: pd.DataFrame, deltas: Deltas, ignore: Collection[str] = (
     """
     whole = checked_trace(trace, ignore)
     stated = statements(ledger(whole, deltas))
-    each = (view_findings(view, stated, deltas.of(view.unit)) for view in views(whole, {}))
-    return list(chain.from_iterable(each))
+    return [
+        finding for view in views(whole, {}) for finding in view_findings(view, stated, deltas.of(view.unit))
+    ]
 
 
 def view_findings(view: View, stated: list[PrivacyStatement], delta: float) -> Iterator[Finding]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
@@ -39,7 +38,7 @@ from fedpriv.cli.results import (
 from fedpriv.cli.table import Table
 from fedpriv.errors import BadInput, match_name, plain
 from fedpriv.progress import print_stderr
-from fedpriv.report.texts import OURS, read_texts
+from fedpriv.report.texts import OWN_COLUMNS, read_texts
 
 if TYPE_CHECKING:
     from fedpriv.paper.paper import Paper
@@ -87,7 +86,7 @@ def list_table(
         if name in OTHER_LINES:
             lists[name] = [*OTHER_LINES[name](resources)]
         else:
-            lists[name] = [*chain.from_iterable(PAPER_LINES[name](spec, reference) for spec in papers)]
+            lists[name] = [line for spec in papers for line in PAPER_LINES[name](spec, reference)]
     tables = [Table(name, lists[name]) for name in kinds if kind or name not in LONG]
     note = {"": [MORE], "runs": [NOTE]}.get(kind, [])
     print_result(lists, [*tables, *note], as_json)
@@ -265,7 +264,7 @@ def element_facts(path: Path) -> Shown:
     parts: list[Table | str] = []
     for number, block in enumerate(texts.get("blocks", ())):
         lines = [dict(zip(block["columns"], row, strict=True)) for row in block["rows"]]
-        parts += ["", OURS] if number else []
+        parts += ["", OWN_COLUMNS] if number else []
         parts.append(Table("" if number else texts["title"], lines, once=False))
     parts += ["", *texts["notes"]] if parts else [texts["title"], texts["caption"]]
     return texts | {"files": files}, [*parts, "", *(f"    {file}" for file in files)]

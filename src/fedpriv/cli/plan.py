@@ -75,7 +75,7 @@ def plan(
         write_csv(out, lines)
         table = [f"{out}: {len(lines):,} rows"]
     else:
-        table = [Table("", [printed(row) for row in rows]), ""]
+        table = [Table("", [printed(line) for line in lines]), ""]
     print_result({"total": total, "runs": lines}, [*table, text], as_json)
 
 
@@ -84,9 +84,9 @@ def shown(row: RunRow) -> dict[str, Any]:
     return row._asdict() | {"minutes": round(row.minutes, 2)}
 
 
-def printed(row: RunRow) -> dict[str, Any]:
+def printed(line: dict[str, Any]) -> dict[str, Any]:
     """Return what a terminal shows of a row; a job is named where it has other runs, too."""
-    line, alone = shown(row), row.job == f"{row.run}/seed{row.seed}"
+    alone = line["job"] == f"{line['run']}/seed{line['seed']}"
     return {name: line[name] for name in PRINTED} | ({"job": ""} if alone else {})
 
 

@@ -125,7 +125,8 @@ def audited_runs(plan: Plan, paper: str, elements: Iterable[Rendered | Claim] | 
     tables = plan.papers[paper].tables
     if elements is None:
         elements = (*tables.values(), *figure_names(plan, paper).values(), *judged_claims(plan, paper))
-    read = {run for element in elements for run in runs_attacked(element, accuracy_tables(tables))}
+    accuracies = accuracy_tables(tables)
+    read = {run for element in elements for run in runs_attacked(element, accuracies)}
     return [key for key in plan.keys(paper) if key.run in read]
 
 

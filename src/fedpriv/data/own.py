@@ -185,8 +185,8 @@ def count_classes(where: str, contents: dict[str, np.ndarray]) -> int:
         )
     if unseen := sorted(tested - trained):
         only = len(unseen) == len(tested)
-        named = ", ".join([*map(str, unseen[:NAMED]), *["..."] * (len(unseen) > NAMED)])
-        what = f"{where}: y_test: found {'only ' * only}labels that y_train lacks ({named})"
+        named = ", ".join([*map(str, unseen[:NAMED]), *(["..."] if len(unseen) > NAMED else [])])
+        what = f"{where}: y_test: found {'only ' if only else ''}labels that y_train lacks ({named})"
         if only:
             raise BadInput(f"{what}, allowed: some that are trained on")
         print_stderr(what)

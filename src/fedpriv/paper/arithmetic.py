@@ -14,7 +14,7 @@ import ast
 import re
 from collections.abc import Iterator
 from functools import cache
-from itertools import chain, cycle, takewhile
+from itertools import takewhile
 from typing import Annotated, Any, NamedTuple
 
 from pydantic import AfterValidator, TypeAdapter, ValidationError
@@ -46,8 +46,7 @@ class Call(NamedTuple):
     def of(self, *kinds: str) -> list[str]:
         """Return its names that must stand for one of `kinds`."""
         own = SIGNATURES[self.function].names
-        stands_for = chain(own, cycle(own[-1:]))  # more names are of the last kind
-        return [name for name, kind in zip(self.names, stands_for, strict=False) if kind in kinds]
+        return [name for index, name in enumerate(self.names) if own[min(index, len(own) - 1)] in kinds]
 
     @property
     def selectors(self) -> list[EpsilonSelector]:
@@ -116,10 +115,11 @@ def parts(node: ast.expr, line: str = "") -> Iterator[Call | str]:
 
 def call_of(node: ast.Call, line: str = "") -> Call:
     """Return a call, whose names stand first; the one private run need not be named."""
-    name, trees = ast.unparse(node.func), node.args
+    name, trees = node.func.id if isinstance(node.func, ast.Name) else "", node.args
     signature = SIGNATURES[name]
     most = len(trees) if signature.several else len(signature.names)
-    names = [*map(ast.unparse, takewhile(lambda tree: isinstance(tree, ast.Name), trees[:most]))]
+    first = takewhile(lambda tree: isinstance(tree, ast.Name), trees[:most])
+    names = [tree.id for tree in first if isinstance(tree, ast.Name)]
     others = trees[len(names) :]
     if not names and signature.names == (PRIVATE,):
         names = [RUN]

@@ -165,14 +165,14 @@ def not_compared(
     """
     if lacks := lacking(results, read):
         return lacks, NOT_RUN
-    runs = rows_of(results.runs, *(cell.run for _, cell in read))
-    if claim.depends_on_data and (others := substitutes(runs)):
+    runs = [cell.run for _, cell in read]
+    if claim.depends_on_data and (others := substitutes(rows_of(results.runs, *runs))):
         return f"{NOT_RUN if claim.printed else NOT_JUDGED}, {', '.join(others)}", SUBSTITUTE
     whys = {cell.not_judged for cell in named} - {""}
     if whys and claim.about_paper:
         return f"{NOT_JUDGED}, {min(whys)}", f"{NOT_JUDGED}: {min(whys)}"
-    diverged = runs.loc[runs["diverged"] > 0, "run"]
-    return (f"{diverged.iloc[0]} diverged", UNDECIDED) if len(diverged) else None
+    diverged = (run for run in runs if len(results.run(run).divergence_rounds()))
+    return next(((f"{run} diverged", UNDECIDED) for run in diverged), None)
 
 
 def lacking(results: Results, read: Reads) -> str:

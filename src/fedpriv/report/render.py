@@ -14,7 +14,7 @@ from fedpriv.errors import BadInput
 from fedpriv.report.texts import (
     INDENT,
     LATEX,
-    OURS,
+    OWN_COLUMNS,
     escape_csv,
     escape_html,
     escape_latex,
@@ -101,7 +101,7 @@ def grids(table: PrintedTable) -> list[str]:
         escape_frame(block, escape_markdown).to_markdown(index=False, disable_numparse=True)
         for block in table.blocks
     )
-    return [first, *(part for grid in ours for part in (OURS, grid))]
+    return [first, *(part for grid in ours for part in (OWN_COLUMNS, grid))]
 
 
 def markdown(table: PrintedTable) -> str:
@@ -123,7 +123,7 @@ def latex(table: PrintedTable, label: str) -> str:
 
     Its caption is a sentence, and its notes have the rest. Its label is `tab:` and the `label`.
     """
-    blocks = f"\n\\par\\smallskip {OURS}\\par\\smallskip\n".join(
+    blocks = f"\n\\par\\smallskip {OWN_COLUMNS}\\par\\smallskip\n".join(
         tabular(block, table.cells) for block in table.blocks
     )
     caption = short_caption(table.title, table.place)
@@ -164,7 +164,9 @@ def fragment(table: PrintedTable) -> str:
         )
         for block in table.blocks
     ]
-    body = IN_A_NAME.sub("<wbr>", f"\n<p>{OURS}</p>\n".join(blocks)).replace("<th>", '<th scope="col">')
+    body = IN_A_NAME.sub("<wbr>", f"\n<p>{OWN_COLUMNS}</p>\n".join(blocks)).replace(
+        "<th>", '<th scope="col">'
+    )
     notes = "\n".join(f"<p>{escape_html(note)}</p>" for note in table.notes)
     details = "\n".join(f"<li>{escape_html(detail)}</li>" for detail in table.details)
     caption = f"<p>{escape_html(table.caption)}</p>\n" if table.caption else ""

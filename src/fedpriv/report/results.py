@@ -113,13 +113,17 @@ class RunResults:
 
         Where a budget ended before that, by seed at round `until`, it is read as it was then.
         """
-        ends = self.runs["diverged"].set_axis(self.runs["seed"]).sort_index()
-        read, ends = read.filter(READING), ends.loc[ends > 0]
+        read, ends = read.filter(READING), self.divergence_rounds()
         if until is not None:
             ends = ends.loc[ends <= until.reindex(ends.index)]
         read = read.reindex(read.index.union(ends.index))
         read.loc[ends.index, "round"], read.loc[ends.index, "value"] = ends, DIVERGED
         return read
+
+    def divergence_rounds(self) -> pd.Series:
+        """Return by seed the round after which the weights were no longer finite, for those that diverged."""
+        ends = self.runs["diverged"].set_axis(self.runs["seed"]).sort_index()
+        return ends.loc[ends > 0]
 
     # What the rounds cost, and what else is known of them.
 

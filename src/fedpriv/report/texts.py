@@ -20,7 +20,7 @@ from fedpriv.progress import visible
 # ruff: noqa: RUF001  (letters that look like others)
 
 
-OURS = "In this reproduction alone:"  # above the columns that the paper does not have
+OWN_COLUMNS = "In this reproduction alone:"  # above the columns that the paper does not have
 INDENT = "\u2002"  # before what stands under a row
 # Letters that LaTeX has in its maths, each with its command.
 MATHS = """

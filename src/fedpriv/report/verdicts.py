@@ -36,10 +36,10 @@ def verdict_counts(verdicts: Iterable[str]) -> dict[str, int]:
     """
     baselines = "baselines of another network"
     counts = Counter[str]()
-    for verdict in verdicts:
+    for verdict in (verdict for verdict in verdicts if verdict != UNVERIFIED):
         alone, why = verdict_alone(verdict), verdict.partition(": ")[2]
         known = {ANOTHER_NETWORK: baselines, NOT_JUDGED: f"{NOT_JUDGED} ({why})"}
-        counts[known.get(alone, alone)] += verdict != UNVERIFIED
+        counts[known.get(alone, alone)] += 1
     unjudged = sorted(word for word in counts if word.startswith(NOT_JUDGED))
     order = dict.fromkeys((*REACHED.values(), UNSTABLE, baselines, *unjudged, NOT_RUN, *counts))
     return {word: counts[word] for word in order if counts[word]}

@@ -14,7 +14,7 @@ import shutil
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from itertools import groupby, product, starmap
+from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
@@ -253,8 +253,8 @@ def pooled(
     side, kind = photograph_datasets()[seen.dataset].side, backbone.BACKBONES[name]
     where = gpus.select_device(device)
     dtype = backbone.fast_dtype(where)
-    copies = list(starmap(Copy, product(train, range(photos.copies))))
-    whole = [*copies, *starmap(Copy, product(test, [0]))]
+    copies = [Copy(image, number) for image in train for number in range(photos.copies)]
+    whole = [*copies, *(Copy(image, 0) for image in test)]
     work = [whole[start : start + size] for start in range(0, len(whole), size)]
     # Made at once: what is kept of each batch by itself would leave the freed activations in pieces.
     x = np.empty((len(copies) + len(test), kind.width), dtype=np.float16)

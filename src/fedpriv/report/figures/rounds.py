@@ -202,16 +202,19 @@ RINGS = "Open circles: published, in the colour of what they are compared with."
 
 def legend_text(declared: RoundsFigure) -> str:
     """Meanings of the lines, bands and marks."""
-    sentences = [LINES, OF_QUANTITY.get(declared.quantity, "")]
+    sentences = [LINES]
+    if declared.quantity in OF_QUANTITY:
+        sentences.append(OF_QUANTITY[declared.quantity])
     if declared.quantity == "epsilon" and len(declared.lines) == 1:
         sentences.append("Solid: a guarantee; dashed: none.")
     published = any(panel.published for panel in declared.panels.values())
     if declared.quantity in PERCENT:
-        sentences += [DOTS * bool(declared.budgets), RINGS * published]
+        sentences += [DOTS] if declared.budgets else []
+        sentences += [RINGS] if published else []
         own = "Every panel has an axis of its own, which" if len(declared.panels) > 1 else "The axis"
         sentences.append(f"{own} need not begin at 0. Grey, dashed: the share of the largest class.")
     elif published:
         sentences.append("Grey, dashed: published.")
     if declared.budgets and declared.quantity in LOGARITHMIC:
         sentences.append("Grey, dashed: the budget.")
-    return " ".join(filter(None, sentences))
+    return " ".join(sentences)

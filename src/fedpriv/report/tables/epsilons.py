@@ -88,11 +88,11 @@ def header(selector: EpsilonSelector, each: Sequence[Sample | None], by_level: b
     texts = {
         "ε counted by": str(selector),
         "Status": "; ".join(statuses),
-        "Neighbours": ", ".join(map(RELATIONS.__getitem__, different(meanings, "relation"))),
+        "Neighbours": ", ".join(RELATIONS[relation] for relation in different(meanings, "relation")),
     }
     if by_level:
         deltas = different(meanings, "delta")[::-1]
-        texts["Level"] = ", ".join(map(LEVELS.__getitem__, different(meanings, "unit")))
+        texts["Level"] = ", ".join(LEVELS[unit] for unit in different(meanings, "unit"))
         texts["δ"] = ", ".join(map(numbers.delta, deltas))
     return {name: text or numbers.NONE for name, text in texts.items()}
 
