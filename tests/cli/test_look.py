@@ -147,6 +147,12 @@ def test_show_and_the_report_count_the_published_numbers_alike(paper):
     assert text == accuracies_text([folder.name], folder.parent)
 
 
+@pytest.mark.parametrize("preset", ["laptop", "paper"])  # laptop runs one row of three
+def test_a_number_that_nobody_has_verified_is_not_counted_whether_its_row_was_run_or_not(preset):
+    folder = ROOT / "results/reference" / preset / "global_dp"
+    assert "published numbers" not in outcomes(folder, published_cells(folder))
+
+
 @pytest.mark.parametrize(
     "words", [("show", "bdp2019", "table2", "100", "dp"), ("compare", "bdp2019"), ("show", "bdp2019")]
 )

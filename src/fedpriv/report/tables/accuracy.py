@@ -118,7 +118,7 @@ def cell_verdict(declared: AccuracyTable, ours: ReadCell, baseline: ReadCell | N
 
 def not_judged(ours: ReadCell, baselines: Sequence[ReadCell]) -> str:
     """Why a published number is not judged; empty: it is."""
-    if ours.ran and ours.cell.not_judged:
+    if ours.cell.not_judged:
         return f"{NOT_JUDGED}: {ours.cell.not_judged}"
     for read in (ours, *baselines):
         if read.why:
