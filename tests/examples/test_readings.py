@@ -1,12 +1,14 @@
 """The study of unstated settings: what is counted again, what is nearest, what is said of the clipped."""
 
 import runpy
+import shutil
 import sys
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -177,3 +179,13 @@ def test_the_tables_beside_the_study_have_the_marks_of_their_numbers(name):
     assert grid.count("‡") == statuses.str.startswith("estimate").sum() > 0
     assert grid.count("†") == statuses.str.startswith("not a guarantee").sum() > 0
     assert notes.endswith("ε †: not a guarantee; ‡: an estimate, never a guarantee.\n")
+
+
+def test_the_picture_beside_the_study_is_that_of_the_tables_beside_it(tmp_path, monkeypatch):
+    for table in FOLDER.glob("table?.csv"):
+        shutil.copy(table, tmp_path)
+    monkeypatch.setattr(sys, "argv", ["figure.py", str(tmp_path)])
+    runpy.run_path(str(FOLDER / "figure.py"), run_name="__main__")
+    kept, drawn = (plt.imread(folder / "readings.png") for folder in (FOLDER, tmp_path))
+    assert kept.shape == drawn.shape
+    assert np.abs(kept - drawn).mean() < 2e-5  # one circle that moves by 3 points of accuracy makes 7e-5
