@@ -7,6 +7,7 @@ import sys
 import tomllib
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -24,7 +25,7 @@ from fedpriv.audit.clients import AlikeRounds
 from fedpriv.audit.dry.attacks import statement
 from fedpriv.audit.dry.rounds import Site
 from fedpriv.data.own import Npz
-from fedpriv.docs import columns, front, papers
+from fedpriv.docs import columns, front, papers, pictures
 from fedpriv.errors import BadInput
 from fedpriv.paper.paper import homes, load_paper
 from fedpriv.report.collect import SCHEMAS
@@ -53,11 +54,28 @@ def example(tmp_path, monkeypatch):
     return load
 
 
+@pytest.fixture(scope="module")
+def drawn_pictures(tmp_path_factory):
+    """Return a folder whose docs/ has the pictures that `make docs` would draw now."""
+    root = tmp_path_factory.mktemp("pictures")
+    (root / "docs").mkdir()
+    (root / "results").symlink_to(ROOT / "results")
+    pictures.draw_pictures(root)
+    return root
+
+
 def test_what_is_generated_is_what_make_docs_writes():
     pytest.importorskip("fedpriv_studies", reason="its papers have pages, too")
     written = {path: path.read_text(encoding="utf-8") for path in PAGES}
     assert [path.name for path in PAGES if written[path] != PAGES[path]] == [], "run make docs"
     assert set((ROOT / "docs/papers").iterdir()) <= set(PAGES)
+
+
+@pytest.mark.parametrize("name", pictures.PICTURES)
+def test_the_pictures_of_the_pages_are_of_the_stored_tables(name, drawn_pictures):
+    kept, drawn = (plt.imread(folder / "docs" / name) for folder in (ROOT, drawn_pictures))
+    assert kept.shape == drawn.shape, "run make docs"
+    assert np.abs(kept - drawn).mean() < 2e-5, "run make docs"  # a marker that moves makes more
 
 
 def test_a_paper_without_stored_results_has_a_page_that_says_so_and_a_study_of_it_has_none(tmp_path):
