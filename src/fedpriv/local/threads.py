@@ -17,6 +17,7 @@ import numpy as np
 import torch
 from torch.func import grad_and_value, vmap
 
+from fedpriv.local import shared
 from fedpriv.local.client import (
     CACHED,
     Client,
@@ -93,6 +94,22 @@ class GradientEngine(Compiled, Protocol):
         """Return the gradients at the examples `rows`, each clipped to a norm; 0: none is."""
         ...
 
+    def each(
+        self,
+        inputs: torch.Tensor,
+        labels: torch.Tensor,
+        rows: torch.Tensor,
+        weights: torch.Tensor,
+        to: torch.Tensor,
+    ) -> torch.Tensor:
+        """Write the gradient at every example of `rows` to `to` `[n, d]`; return the losses `[n]` float64."""
+        ...
+
+    @property
+    def heavy(self) -> bool:
+        """Whether a gradient costs much more than to add it to a sum."""
+        ...
+
 
 class StepEngine(Compiled, Protocol):
     """All local steps of a client."""
@@ -145,11 +162,16 @@ class CpuBackend(LocalEngine):
         send_weights: bool = False,
     ) -> ClientResults:
         updates = torch.zeros(len(clients), len(flat))
-        clean = torch.zeros_like(updates) if private_gradient and isinstance(work, FedSGD) else updates
+        if isinstance(work, FedSGD) and not private_gradient:
+            losses = self._one_gradient_each(work, flat, clients, updates)
+            return collect_results(updates, losses, updates, [])
         if isinstance(work, FedAvg):
+            clean = updates
             job = partial(self._fedavg, work, private_gradient, send_weights, flat)
         else:
-            job = partial(self._fedsgd, work, private_gradient, flat)
+            assert private_gradient
+            clean = torch.zeros_like(updates)
+            job = partial(self._fedsgd, private_gradient, flat)
         outcomes = list(self.pool.map(job, clients, updates, clean))
         losses = torch.tensor([loss for loss, _ in outcomes])
         return collect_results(updates, losses, clean, [gradients for _, gradients in outcomes if gradients])
@@ -287,25 +309,37 @@ class CpuBackend(LocalEngine):
             others += chunk_loss
         return Gradients(total, sampled, loss + others, clipped)
 
+    def _one_gradient_each(
+        self, work: FedSGD, flat: torch.Tensor, clients: Sequence[Client], updates: torch.Tensor
+    ) -> torch.Tensor:
+        """Subtract every client's gradient from its row of `updates`; return the losses `[clients]`."""
+        batches = [torch.from_numpy(client.one_batch(work.batch_size)).long() for client in clients]
+        sizes = [work.batch_size or max(len(rows), 1) for rows in batches]
+        if self.engine and shared.pays(self.engine, len(flat), batches):
+            each = torch.tensor(sizes)
+            sums, losses = shared.sum_gradients(self.engine, self.task, flat, batches, self.pool)
+            updates.sub_(sums.div_(each[:, None]))
+            return (losses / each).float()
+
+        def subtract(rows: torch.Tensor, size: int, update: torch.Tensor) -> float:
+            gradient, loss, _ = self._gradient(self.engine, flat, rows, size)
+            update.sub_(torch.cat([*gradient]))
+            return loss
+
+        return torch.tensor([*self.pool.map(subtract, batches, sizes, updates)])
+
     def _fedsgd(
         self,
-        work: LocalWork,
-        private_gradient: PrivateGradient | None,
+        private_gradient: PrivateGradient,
         flat: torch.Tensor,
         client: Client,
         update: torch.Tensor,
         clean: torch.Tensor,
     ) -> tuple[float, list[Gradient]]:
-        if private_gradient:
-            gradient, loss = self._private(private_gradient, flat, client)
-            update.copy_(-gradient.noisy)
-            clean.copy_(-gradient.clean)
-            return loss, [gradient]
-        rows = torch.from_numpy(client.one_batch(work.batch_size))
-        denominator = work.batch_size or max(len(rows), 1)
-        gradient, loss, _ = self._gradient(self.engine, flat, rows, denominator)
-        update.sub_(torch.cat([*gradient]))
-        return loss, []
+        gradient, loss = self._private(private_gradient, flat, client)
+        update.copy_(-gradient.noisy)
+        clean.copy_(-gradient.clean)
+        return loss, [gradient]
 
     def _fedavg(
         self,

@@ -84,24 +84,23 @@ static void write_sum(const Net *net, const Layout *layout, const Memory *memory
 }
 
 /* Write the sum [d] of the gradients at the rows' images, each clipped to the norm `clip` if that is not 0,
- * and the first `samples` of them [samples][d]; the sum of the losses, and how many were clipped. Gradients
- * that are not finite count as zero where they are clipped. Returns 0, or 1 where memory is short. */
+ * and the first `samples` of them [samples][d]; the losses [n], and how many were clipped. Gradients that are not finite count as zero where they are clipped. Returns 0, or 1 where memory is short. */
 int gradient(const Net *net, const uint8_t *images, const int64_t *labels, const int64_t *rows, int64_t n,
-                 const float *weights, double clip, int64_t samples, float *sum, float *sampled, double *loss,
+                 const float *weights, double clip, int64_t samples, float *sum, float *sampled, double *losses,
                  int64_t *clipped) {
     Layout layout = layout_of(net);
     Memory memory;
     allocate(&memory, net, &layout);
     if (!memory.allocation) return 1;
     prepare(net, &layout, weights, 1, &memory);
-    *loss = 0, *clipped = 0;
+    *clipped = 0;
     int pending = 0; /* whether `own` holds a sum that is not in `total` yet */
     for (int64_t i = 0; i < n; i += LANES) {
         int64_t count = minimum(n - i, LANES);
         int alone = clip > 0 || i < samples;
         if (!pending) clear_own(net, &layout, &memory);
         forward(net, &layout, weights, images, rows + i, count, &memory);
-        *loss += start_backward(net, labels, rows + i, count, &memory);
+        start_backward(net, labels, rows + i, count, losses + i, &memory);
         backward(net, &layout, weights, &memory);
         if (alone) {
             finish_own(net, &layout, &memory);

@@ -21,17 +21,16 @@ static void dense_layers(const Net *net, const Layout *layout, const float *weig
     }
 }
 
-/* Return the sum of the losses of the first n lanes, and find the gradients of their logits; those of further
- * lanes are zero. */
-static double start_backward(const Net *net, const int64_t *labels, const int64_t *rows, int64_t n,
-                             Memory *memory) {
+/* Write the losses of the first n lanes, and find the gradients of their logits; those of further lanes are
+ * zero. */
+static void start_backward(const Net *net, const int64_t *labels, const int64_t *rows, int64_t n,
+                           double *losses, Memory *memory) {
     int64_t classes = net->width[net->layers - 1];
     Floats *gradient = memory->gradients[net->layers];
     memcpy(gradient, memory->values[net->layers], sizeof *gradient * (size_t)classes);
-    double loss = cross_entropy(classes, labels, rows, n, (float *)gradient);
+    cross_entropy(classes, labels, rows, n, (float *)gradient, losses);
     for (int64_t unit = 0; unit < classes; unit++)
         for (int64_t lane = n; lane < LANES; lane++) gradient[unit][lane] = 0;
-    return loss;
 }
 
 /* From the gradient of the logits find that of every dense layer's sums, and of the features. */

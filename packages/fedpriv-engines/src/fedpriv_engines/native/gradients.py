@@ -77,6 +77,11 @@ class CompiledGradients(NamedTuple):
         """Unit, and a digest of its sources."""
         return native.engine_name(self.unit)
 
+    @property
+    def heavy(self) -> bool:
+        """Whether a gradient costs much more than to add it to a sum: it does where there are convolutions."""
+        return self.unit != "head"
+
     def available(self) -> bool:
         """Say whether the engine can be called; the first call may compile it, a few seconds."""
         return native.available(self.unit)
@@ -99,6 +104,37 @@ class CompiledGradients(NamedTuple):
         Equal input gives equal bits, whatever other threads do. Raises ValueError for what C would misread,
         MemoryError, and RuntimeError where `available()` is False.
         """
+        sampled = torch.empty(min(samples, len(rows)), self.size)
+        total, losses, clipped = self._batch(inputs, labels, rows, weights, clip, sampled)
+        return Gradients(total, sampled, float(losses.sum()), clipped)
+
+    def each(
+        self,
+        inputs: torch.Tensor,
+        labels: torch.Tensor,
+        rows: torch.Tensor,
+        weights: torch.Tensor,
+        to: torch.Tensor,
+    ) -> torch.Tensor:
+        """Write the gradient at every example of `rows` to `to` `[n, d]`; return the losses `[n]` float64.
+
+        All else as `gradient`.
+        """
+        return self._batch(inputs, labels, rows, weights, 0.0, to)[1]
+
+    def _batch(
+        self,
+        inputs: torch.Tensor,
+        labels: torch.Tensor,
+        rows: torch.Tensor,
+        weights: torch.Tensor,
+        clip: float,
+        sampled: torch.Tensor,
+    ) -> tuple[torch.Tensor, torch.Tensor, int]:
+        """Return the sum of the gradients, the losses `[n]` float64, how many were clipped.
+
+        As many of the first gradients as `sampled` `[s, d]` has room for are written to it.
+        """
         m = len(inputs)
         check(
             {
@@ -106,12 +142,13 @@ class CompiledGradients(NamedTuple):
                 "labels": (labels, (m,), torch.int64),
                 "rows": (rows, (len(rows),), torch.int64),
                 "weights": (weights, (self.size,), torch.float32),
+                "sampled": (sampled, (min(len(sampled), len(rows)), self.size), torch.float32),
             }
         )
         check_range("rows", rows, 0, m - 1)
         check_range("labels", labels[rows], 0, self.classes - 1)
-        total, sampled = torch.empty(self.size), torch.empty(min(samples, len(rows)), self.size)
-        loss, clipped = ctypes.c_double(), ctypes.c_int64()
+        total = torch.empty(self.size)
+        losses, clipped = torch.empty(len(rows), dtype=torch.float64), ctypes.c_int64()
         failed = _functions(self.unit).gradient(
             ctypes.byref(self.net),
             inputs.data_ptr(),
@@ -123,12 +160,12 @@ class CompiledGradients(NamedTuple):
             len(sampled),
             total.data_ptr(),
             sampled.data_ptr(),
-            loss,
+            losses.data_ptr(),
             clipped,
         )
         if failed:
             raise MemoryError(f"{self.unit} found too little memory for a batch")
-        return Gradients(total, sampled, loss.value, clipped.value)
+        return total, losses, clipped.value
 
     def logits(self, inputs: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
         """Return the logits `[n, classes]` of inputs `[n, ...]`; errors as in `gradient`."""
@@ -148,7 +185,7 @@ def _functions(unit: str) -> _Functions:
     functions = _Functions(library.gradient, library.logits)
     pointer, number = ctypes.c_void_p, ctypes.c_int64
     batch = [pointer, pointer, pointer, number, pointer]  # inputs, labels, rows, how many, weights
-    outputs = [pointer, pointer, ctypes.POINTER(ctypes.c_double), ctypes.POINTER(number)]
+    outputs = [pointer, pointer, pointer, ctypes.POINTER(number)]
     functions.gradient.argtypes = [pointer, *batch, ctypes.c_double, number, *outputs]
     functions.logits.argtypes = [pointer, pointer, number, pointer, pointer]
     return functions

@@ -135,22 +135,22 @@ static void prepare(Memory *memory, const Net *net, const float *weights) {
 }
 
 /* Write the sum [d] of the gradients at the rows' examples, each clipped to the norm `clip` if that is not 0,
- * and the first `samples` of them [samples][d]; the sum of the losses, and how many were clipped. Returns 0,
+ * and the first `samples` of them [samples][d]; the losses [n], and how many were clipped. Returns 0,
  * or 1 where memory is short. */
 int gradient(const Net *net, const uint16_t *features, const int64_t *labels, const int64_t *rows, int64_t n,
-             const float *weights, double clip, int64_t samples, float *sum, float *sampled, double *loss,
+             const float *weights, double clip, int64_t samples, float *sum, float *sampled, double *losses,
              int64_t *clipped) {
     int64_t length = whole_vectors(net->features), size = net->classes * net->features;
     const float *bias = weights + size;
     Memory memory;
     prepare(&memory, net, weights);
     if (!memory.allocation) return 1;
-    *loss = 0, *clipped = 0;
+    *clipped = 0;
     for (int64_t i = 0; i < n; i += GROUP) {
         int64_t count = minimum(n - i, GROUP);
         read_features(net, features, rows + i, count, memory.features);
         group_logits(net, memory.features, memory.weights, bias, memory.logits);
-        *loss += cross_entropy(net->classes, labels, rows + i, count, memory.logits);
+        cross_entropy(net->classes, labels, rows + i, count, memory.logits, losses + i);
         for (int64_t unit = 0; unit < net->classes; unit++)
             for (int64_t g = count; g < GROUP; g++) memory.logits[unit * LANES + g] = 0;
         if (clip > 0) *clipped += clip_group(net, memory.features, count, clip, memory.logits);

@@ -174,7 +174,7 @@ static double output_gradient(const Layer *last, const int64_t *labels, const in
     int64_t lanes = whole_vectors(n);
     memset(gradient, 0, sizeof(float) * (size_t)(last->outputs * lanes));
     turn(last->values, last->length, n, last->outputs, gradient, lanes);
-    double loss = cross_entropy(last->outputs, labels, rows, n, gradient) / (double)n;
+    double loss = cross_entropy(last->outputs, labels, rows, n, gradient, NULL) / (double)n;
     turn(gradient, lanes, last->outputs, n, last->values, last->length);
     return loss;
 }

@@ -95,7 +95,7 @@ static void dense_layers(const Net *net, const Layout *layout, float *weights, i
 /* Return the mean cross-entropy and turn logits into its gradient, in place. */
 static double mean_cross_entropy(const Net *net, const int64_t *labels, const int64_t *rows, int64_t n,
                                  float *logits) {
-    double loss = cross_entropy(net->classes, labels, rows, n, logits);
+    double loss = cross_entropy(net->classes, labels, rows, n, logits, NULL);
     for (int64_t k = 0; k < net->classes * whole_vectors(n); k++) logits[k] /= (float)n;
     return loss / (double)n;
 }
