@@ -2,7 +2,8 @@
 
 Each thread runs its operators on one core, so there are no barriers inside an operator; torch and the
 engines in C release the interpreter's lock. A client's result depends on nothing but the client, hence
-not on the number of threads. Where an engine of the package `fedpriv-engines` knows the model, its
+not on the number of threads; where many hold the same examples, all share their gradients, which may change
+its last bits (`fedpriv.local.shared`). Where an engine of the package `fedpriv-engines` knows the model, its
 gradients at a batch, or all mini-batches of a client, are one call.
 """
 

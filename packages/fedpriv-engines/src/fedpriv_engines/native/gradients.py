@@ -79,7 +79,7 @@ class CompiledGradients(NamedTuple):
 
     @property
     def heavy(self) -> bool:
-        """Whether a gradient costs much more than to add it to a sum: it does where there are convolutions."""
+        """Whether a gradient costs much more than to add it to a sum: that of convolutions does."""
         return self.unit != "head"
 
     def available(self) -> bool:
