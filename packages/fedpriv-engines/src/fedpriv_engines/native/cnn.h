@@ -84,10 +84,11 @@ static void write_sum(const Net *net, const Layout *layout, const Memory *memory
 }
 
 /* Write the sum [d] of the gradients at the rows' images, each clipped to the norm `clip` if that is not 0,
- * and the first `samples` of them [samples][d]; the losses [n], and how many were clipped. Gradients that are not finite count as zero where they are clipped. Returns 0, or 1 where memory is short. */
+ * and the first `samples` of them [samples][d]; the losses [n], and how many were clipped. Gradients that
+ * are not finite count as zero where they are clipped. Returns 0, or 1 where memory is short. */
 int gradient(const Net *net, const uint8_t *images, const int64_t *labels, const int64_t *rows, int64_t n,
-                 const float *weights, double clip, int64_t samples, float *sum, float *sampled, double *losses,
-                 int64_t *clipped) {
+                 const float *weights, double clip, int64_t samples, float *sum, float *sampled,
+                 double *losses, int64_t *clipped) {
     Layout layout = layout_of(net);
     Memory memory;
     allocate(&memory, net, &layout);
