@@ -7,13 +7,13 @@ import sys
 import tomllib
 from pathlib import Path
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
 import torch
 import yaml
 from dp_accounting import get_epsilon_gaussian
+from support.pixels import assert_same_picture
 
 from fedpriv import docs
 from fedpriv.account import ACCOUNTANTS, ledger, rdp
@@ -73,9 +73,7 @@ def test_what_is_generated_is_what_make_docs_writes():
 
 @pytest.mark.parametrize("name", pictures.PICTURES)
 def test_the_pictures_of_the_pages_are_of_the_stored_tables(name, drawn_pictures):
-    kept, drawn = (plt.imread(folder / "docs" / name) for folder in (ROOT, drawn_pictures))
-    assert kept.shape == drawn.shape, "run make docs"
-    assert np.abs(kept - drawn).mean() < 2e-5, "run make docs"  # a marker that moves makes more
+    assert_same_picture(ROOT / "docs" / name, drawn_pictures / "docs" / name)
 
 
 def test_a_paper_without_stored_results_has_a_page_that_says_so_and_a_study_of_it_has_none(tmp_path):

@@ -71,16 +71,12 @@ class CompiledGradients(NamedTuple):
     dtype: torch.dtype  # of its numbers
     classes: int
     size: int  # d
+    heavy: bool  # whether a gradient costs much more than to add it to a sum: that of convolutions does
 
     @property
     def name(self) -> str:
         """Unit, and a digest of its sources."""
         return native.engine_name(self.unit)
-
-    @property
-    def heavy(self) -> bool:
-        """Whether a gradient costs much more than to add it to a sum: that of convolutions does."""
-        return self.unit != "head"
 
     def available(self) -> bool:
         """Say whether the engine can be called; the first call may compile it, a few seconds."""
@@ -214,7 +210,7 @@ def cnn_engine(widths: tuple[int, ...], kernel: int, activation: str) -> Compile
     terms = [kernel**2, kernel**2 * first, 49 * second, *dense[:-1]]
     size = sum((t + 1) * width for t, width in zip(terms, widths, strict=True))
     net = _CnnNet(len(widths), (ctypes.c_int64 * LAYERS)(*widths), ACTIVATIONS[activation])
-    return CompiledGradients(f"cnn{kernel}", net, (28, 28), torch.uint8, widths[-1], size)
+    return CompiledGradients(f"cnn{kernel}", net, (28, 28), torch.uint8, widths[-1], size, heavy=True)
 
 
 class _HeadNet(ctypes.Structure):
@@ -227,4 +223,5 @@ def head_engine(features: int, classes: int, constant: float = 1.0) -> CompiledG
     Weights are `[classes, features]`, then the biases, each of which counts `constant` times.
     """
     net = _HeadNet(features, classes, constant)
-    return CompiledGradients("head", net, (features,), torch.float16, classes, (features + 1) * classes)
+    size = (features + 1) * classes
+    return CompiledGradients("head", net, (features,), torch.float16, classes, size, heavy=False)
