@@ -102,6 +102,7 @@ def test_every_table_says_how_many_candidates_there_were_and_the_page_as_many():
     }
     more = "{table1}, {table2} and {table3} more runs for Tables I, II and III".format(**readings)
     assert more in " ".join(SECTION.split()) and f"{readings['table4']} for Table IV" in SECTION
+    assert f"`make readings` tries {len(declared)} of them" in (ROOT / "docs/hyper-parameters.md").read_text()
     assert "joint privacy 92 plain loops were tried" in SECTION
 
 
