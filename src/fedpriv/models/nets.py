@@ -68,7 +68,8 @@ class Cnn(Model):
 
     DEVIATION: BDP section VI-A has two convolutional and two fully connected layers. Our runs of its tables
     have one dense layer, widths 8-16: a second one makes updates longer, so that a Bayesian ε is spent in
-    fewer rounds (docs/hyper-parameters.md). Tables I and II with 100 clients are there with both.
+    fewer rounds (docs/hyper-parameters.md). Tables I and II with 100 clients are there with both. The wide
+    variant has the widths of the tutorial that the paper names, and was tried with simulated cohorts only.
     """
 
     stacked: ClassVar[bool] = True
