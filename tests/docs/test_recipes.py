@@ -76,6 +76,20 @@ def test_two_results_are_compared_after_both_are_there(page):
             assert all(word in there or (ROOT / word).exists() or "/" not in word for word in words[2:])
 
 
+@pytest.mark.parametrize(
+    ("claim", "run"),
+    [
+        ("Without privacy, 300 rounds of FedSGD", "noniid_n100_none"),
+        ("The DP column's accuracy is reached", "noniid_n100_dp"),
+        ("On MNIST i.i.d. more than 70 %", "iid_n100_joint_bdp"),
+        ("An ε of 5, 8 and 10 allows", ""),
+    ],
+)
+def test_the_run_beside_a_claim_is_one_that_its_check_reads(claim, run):
+    (line,) = (line for line in ARTIFACT.splitlines() if line.startswith(f"| {claim}"))
+    assert line.split(" | ")[-2].strip(" `") == run
+
+
 def test_every_command_is_of_a_program_that_is_tried_here():
     assert {split(one)[0] for one in PASTED} == {
         "fedpriv",

@@ -29,6 +29,7 @@ from fedpriv.config.plan import load_preset
 from fedpriv.config.sizes import Sizes, read_times
 from fedpriv.docs.columns import head, line
 from fedpriv.docs.papers import REFERENCE
+from fedpriv.paper.metrics import COLUMN, COUNTED, PRIVATE
 from fedpriv.paper.tables import accuracy_tables
 from fedpriv.report import compared
 from fedpriv.report.metrics import printed_number
@@ -157,7 +158,7 @@ DECIDING = {REPRODUCED: f"({HOLDS})", NOT_REPRODUCED: f"({FAILS})"}
 
 
 def paper_claims(reference: Path, of: str) -> Iterator[str]:
-    """Yield a line a claim: its verdict, the first cell that decides it, and a run of it with its minutes."""
+    """Yield a line a claim: its verdict, the first cell that decides it, and the first run its check reads."""
     preset, name = of.split("/")
     plan = load_preset(reference.parents[1] / f"config/{preset}.yaml")
     paper, sizes = plan.papers[name], Sizes(plan, read_times(reference / "runs/index.csv"))
@@ -170,7 +171,9 @@ def paper_claims(reference: Path, of: str) -> Iterator[str]:
             cases = [*declared[claim["id"]].judged(tables)]
             case = cases[deciding if len(cases) == len(cells) else 0]
             words = claim["claim"], claim["place"], claim["verdict"], cells[deciding]
-            run = next((cell.run for cell in (*case.left.values(), *case.right.values())), "")
+            named = {**case.right, **case.left}
+            read = [named[name].run for name in declared[claim["id"]].names(COLUMN, COUNTED, PRIVATE)]
+            run = read[0] if read else ""
             minutes = (sizes.known(name, run) or 0.0) / 60
             trained = [f"`{run}`", f"{minutes:.1f}"] if run else ["", ""]  # of a formula there is no run
             yield line([*map(escape_markdown, words), *trained])
