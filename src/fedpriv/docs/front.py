@@ -158,7 +158,7 @@ DECIDING = {REPRODUCED: f"({HOLDS})", NOT_REPRODUCED: f"({FAILS})"}
 
 
 def paper_claims(reference: Path, of: str) -> Iterator[str]:
-    """Yield a line a claim: its verdict, the first cell that decides it, and the first run its check reads."""
+    """Yield a line a claim: its verdict, the first cell that decides it, and a run that its check reads."""
     preset, name = of.split("/")
     plan = load_preset(reference.parents[1] / f"config/{preset}.yaml")
     paper, sizes = plan.papers[name], Sizes(plan, read_times(reference / "runs/index.csv"))
