@@ -39,7 +39,7 @@ laptop: ## the rows for 100 clients on real data: minutes from stored runs, hour
 binary: ## binary networks as published, the i.i.d. panels and the ablation: five hours on a CPU
 paper: ## sizes and rounds as published: hours on a GPU, days on a CPU
 search: ## the hyper-parameter search behind the papers, on a validation split: a quarter of an hour on two cores
-readings: ## under which settings that the 2019 paper leaves out its published pairs come out: nine hours on two cores
+readings: ## under which settings that the 2019 paper leaves out its published pairs come out: eleven hours on two cores
 guarantees: ## what a guarantee buys at the (ε, δ) of the papers: an hour or two on two cores
 guarantees_search: ## the search behind it, on Fashion-MNIST: a quarter of an hour on two cores
 handcrafted: ## DP-SGD on scattering features, the example as unit, as published: half an hour on two cores

@@ -29,7 +29,6 @@ from fedpriv.config.plan import load_preset
 from fedpriv.config.sizes import Sizes, read_times
 from fedpriv.docs.columns import head, line
 from fedpriv.docs.papers import REFERENCE
-from fedpriv.paper.metrics import COLUMN, COUNTED, PRIVATE
 from fedpriv.paper.tables import accuracy_tables
 from fedpriv.report import compared
 from fedpriv.report.metrics import printed_number
@@ -171,11 +170,10 @@ def paper_claims(reference: Path, of: str) -> Iterator[str]:
             cases = [*declared[claim["id"]].judged(tables)]
             case = cases[deciding if len(cases) == len(cells) else 0]
             words = claim["claim"], claim["place"], claim["verdict"], cells[deciding]
-            named = {**case.right, **case.left}
-            read = [named[name].run for name in declared[claim["id"]].names(COLUMN, COUNTED, PRIVATE)]
-            run = read[0] if read else ""
+            reads = (cell.run for side in declared[claim["id"]].reads(case) for _, cell in side)
+            run = next(reads, "")  # of a formula there is none
             minutes = (sizes.known(name, run) or 0.0) / 60
-            trained = [f"`{run}`", f"{minutes:.1f}"] if run else ["", ""]  # of a formula there is no run
+            trained = [f"`{run}`", f"{minutes:.1f}"] if run else ["", ""]
             yield line([*map(escape_markdown, words), *trained])
 
 

@@ -1,5 +1,6 @@
 """A sentence of a paper made checkable: one line of arithmetic that must hold in every case it is about."""
 
+import ast
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal, NamedTuple
 
@@ -14,6 +15,8 @@ from fedpriv.paper.tables import AccuracyTable, Cell, Row
 
 OUR_QUESTION = "ours_"  # how the ids begin of questions that no paper asks
 TableRow = tuple[AccuracyTable, Row]
+READ = (COLUMN, COUNTED, PRIVATE)  # kinds of names whose runs a call reads
+Reads = list[tuple[Call, Cell]]  # of one side of a claim: what is measured, and of which cell
 
 
 class Case(NamedTuple):
@@ -143,6 +146,11 @@ class Claim(Frozen):
         for left, right in self.compared_rows(tables):
             yield Case(row_citation(*right), cells_of(*left), cells_of(*right), {})
 
+    def reads(self, case: Case) -> tuple[Reads, Reads]:
+        """Return what either side measures in a case, from left to right; what is published is of no run."""
+        left, _, right = self.comparison
+        return side_reads(left, case.left), side_reads(right, case.right)
+
     def compared_rows(self, tables: Mapping[str, AccuracyTable]) -> list[tuple[TableRow, TableRow]]:
         """Return the rows of either side: both the same, or the one that is chosen and each elsewhere."""
         chosen = self.rows(tables)
@@ -165,10 +173,7 @@ class Claim(Frozen):
             require_known(f"{where}: column of {name}", self.names(COLUMN, COUNTED), tables[name].labels)
         self._validate_cells(where, tables)
         for case in self.judged(tables):
-            named = {**case.left, **case.right}
-            require_known(
-                f"{where}: runs", (named[name].run for name in self.names(COLUMN, COUNTED, PRIVATE)), runs
-            )
+            require_known(f"{where}: runs", (cell.run for side in self.reads(case) for _, cell in side), runs)
 
     def _validate_rows(self, where: str, tables: Mapping[str, AccuracyTable]) -> None:
         """Raise BadInput if no row is chosen, or several are where one is compared with others."""
@@ -190,6 +195,12 @@ class Claim(Frozen):
             counted = [name for name, cell in cells.items() if len(cell.within) == 1]
             for kind, allowed in ((PRIVATE, row.private_runs()), (PRINTED, printed), (COUNTED, counted)):
                 require_known(f"{where}: {row_citation(table, row)}: {kind}", self.names(kind), allowed)
+
+
+def side_reads(tree: ast.expr, cells: Mapping[str, Cell]) -> Reads:
+    """Return what a side of a check measures, and of which of its cells."""
+    calls = [part for part in parts(tree) if isinstance(part, Call)]
+    return [(call, cells[name]) for call in calls for name in call.of(*READ)]
 
 
 def every_row(names: Iterable[str], tables: Mapping[str, AccuracyTable]) -> list[TableRow]:

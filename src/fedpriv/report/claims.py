@@ -17,10 +17,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from fedpriv.paper.arithmetic import Call, call_of, parts, pieces, runs_in
-from fedpriv.paper.claims import Case, Claim
+from fedpriv.paper.arithmetic import Call, call_of, pieces, runs_in
+from fedpriv.paper.claims import Case, Claim, Reads
 from fedpriv.paper.epsilons import EpsilonSelector
-from fedpriv.paper.metrics import ACCOUNT, ACCURACY, COLUMN, COUNTED, PRIVATE
+from fedpriv.paper.metrics import ACCOUNT, ACCURACY, PRIVATE
 from fedpriv.paper.tables import Cell, Rendered, TableSpec, accuracy_tables
 from fedpriv.report import render, sentences
 from fedpriv.report.metrics import METRICS
@@ -113,9 +113,6 @@ def caption(results: Results, declared: Rendered) -> str:
     return "".join(map(text, pieces(declared.caption)))
 
 
-READ = (COLUMN, COUNTED, PRIVATE)  # kinds of names whose runs a call reads
-
-
 class Outcome(NamedTuple):
     """What one case says: its margins, and the measured numbers in words.
 
@@ -131,16 +128,10 @@ class Outcome(NamedTuple):
     seeds: pd.DataFrame | None = None
 
 
-Reads = list[tuple[Call, Cell]]  # of one side of a claim: what is measured, and of which cell
-
-
 def outcome(results: Results, claim: Claim, case: Case) -> Outcome:
     """Outcome of one case of a claim."""
     left, at_least, right = claim.comparison
-    sides = [
-        [(call, cells[name]) for call in parts(tree) if isinstance(call, Call) for name in call.of(*READ)]
-        for tree, cells in ((left, case.left), (right, case.right))
-    ]
+    sides = claim.reads(case)
     named = {*case.left.values(), *case.right.values()}
     if why := not_compared(results, claim, [*sides[0], *sides[1]], named):
         return Outcome(case.name, None, *why)
